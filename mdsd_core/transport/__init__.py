@@ -1,0 +1,1 @@
+"""The optimal transport of one step: what the best verifier could accept, and plans that attain it."""
