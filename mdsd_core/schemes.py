@@ -62,7 +62,7 @@ class Scheme(ABC):
 
     @abstractmethod
     def enumerate(self, q: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """All draft tuples with positive probability, shape [N, n], and their probabilities, shape [N] (small V only)."""
+        """All draft tuples of positive probability, shape [N, n], and their probabilities, shape [N] (small V only)."""
 
     @abstractmethod
     def sample(self, q: ArrayLike, rng: np.random.Generator, size: int | None = None) -> NDArray[np.int64]:

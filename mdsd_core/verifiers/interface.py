@@ -64,7 +64,7 @@ class VerificationPlan(ABC):
 
     @abstractmethod
     def verify(self, drafts: ArrayLike, rng: UniformSource) -> Verdict:
-        """Emit a token for these drafts (shape [n], in the order drawn, -1 for padding); draws only ``rng.random()``."""
+        """Emit a token for these drafts (shape [n], in the order drawn, -1 pads); draws only ``rng.random()``."""
 
     @abstractmethod
     def output_law(self, drafts: ArrayLike) -> NDArray[np.float64]:
