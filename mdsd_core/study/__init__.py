@@ -1,0 +1,1 @@
+"""The study: measurements, their statistics, and what is written down of them."""

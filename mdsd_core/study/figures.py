@@ -1,0 +1,107 @@
+"""One look for every figure, and one way to store it: an opaque PNG with a note of where it comes from.
+
+In a notebook, end the cell that draws with ``print(save_figure(fig, "01_acceptance", "01_first_look", parameters))``,
+tag the cell ``remove-output``, and show the file by a markdown cell, which gives it its number, caption and alt text::
+
+    ```{figure} ../results/figures/01_acceptance.png
+    :name: fig-acceptance
+    :alt: What the picture shows, in words.
+
+    The caption.
+    ```
+
+The line "Made by notebook ..., commit ..., parameters ..." is set under the caption when the book is staged.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from cycler import cycler
+from matplotlib.figure import Figure
+
+from mdsd_core.study.provenance import made, provenance_line
+from mdsd_core.study.results import results_folder, write_json
+
+#: The colour-blind-safe palette of Okabe and Ito without its yellow, which is too pale on white.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+
+#: One for each colour of the palette, for print in grey.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+_STYLE: dict[str, Any] = {
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.prop_cycle": cycler(color=PALETTE),
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "figure.constrained_layout.use": True,
+    "figure.dpi": 100,
+    "figure.facecolor": "white",
+    "figure.figsize": (7.0, 4.0),
+    "font.size": 11,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+    "lines.markersize": 5,
+    "savefig.dpi": 150,
+    "savefig.facecolor": "white",
+}
+
+
+def use_style() -> None:
+    """Set the style of the study's figures for this process, whatever a user's own matplotlibrc says.
+
+    >>> use_style()
+    >>> mpl.rcParams["savefig.facecolor"]
+    'white'
+    """
+    mpl.rcdefaults()  # leaves the backend as it is
+    settings: Any = mpl.rcParams
+    settings.update(_STYLE)
+
+
+def save_figure(
+    fig: Figure, name: str, notebook: str, parameters: Mapping[str, Any], *, folder: Path | str | None = None
+) -> str:
+    """Store `fig` as ``figures/NAME.png`` beside the results, with ``NAME.json`` saying where it comes from.
+
+    Parameters
+    ----------
+    fig : matplotlib Figure
+        Stays open: a notebook shows it too.
+    name : str
+        The file's name without suffix; begin it with the notebook's number, names are shared by all notebooks.
+    notebook : str
+        The notebook's name without suffix.
+    parameters : mapping
+        The notebook's parameters.
+    folder : path, optional
+        Where to write; by default ``figures/`` in :func:`~mdsd_core.study.results.results_folder`.
+
+    Returns
+    -------
+    str
+        The line that stands under the figure in the book.
+
+    Notes
+    -----
+    The bytes of the PNG depend on the figure and on matplotlib's version only: no date, no transparency.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> fig = Figure()
+    >>> save_figure(fig, "demo", "01_first_look", {"profile": "ci"}, folder=mkdtemp())  # doctest: +ELLIPSIS
+    'Made by notebook 01_first_look, commit ..., parameters profile=ci.'
+    """
+    if not name or Path(name).name != name or Path(name).suffix:
+        raise ValueError(f"name must be a plain file name without suffix, got {name!r}")
+    target = Path(folder) if folder is not None else results_folder() / "figures"
+    target.mkdir(parents=True, exist_ok=True)
+    fig.savefig(target / f"{name}.png", format="png", facecolor="white", transparent=False, metadata={"Software": None})
+    source = made()
+    write_json(
+        target / f"{name}.json", {"figure": name, "notebook": notebook, "parameters": dict(parameters), "made": source}
+    )
+    return provenance_line(notebook, source["commit"], parameters)

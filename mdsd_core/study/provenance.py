@@ -1,0 +1,103 @@
+"""Where a number comes from: commit, machine, versions, date."""
+
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+#: The distributions whose versions can change a number.
+PACKAGES = ("numpy", "scipy", "numba", "torch", "transformers", "matplotlib", "mdsd-core")
+
+
+def project_folder() -> Path:
+    """The checkout that the working directory lies in, or the working directory if it lies in none.
+
+    >>> project_folder().is_dir()
+    True
+    """
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "pyproject.toml").is_file() and (folder / "mdsd_core").is_dir():
+            return folder
+    return here
+
+
+def commit(folder: Path | None = None) -> str:
+    """The short commit id of the checkout at `folder`, with ``+changes`` if tracked files differ from it.
+
+    ``unknown`` outside a git checkout (an unpacked archive) or without git.
+
+    >>> isinstance(commit(), str)
+    True
+    """
+    where = str(folder or project_folder())
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", "-C", where, *arguments], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    try:
+        changed = git("status", "--porcelain", "--untracked-files=no")
+        return git("rev-parse", "--short=10", "HEAD") + ("+changes" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def processor() -> str:
+    """The name of the processor as the system gives it.
+
+    >>> processor() != ""
+    True
+    """
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine() or "unknown"
+
+
+def versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
+    """Versions of Python and of the installed ones among `packages`, read without importing any.
+
+    >>> sorted(versions(("numpy", "no-such-package")))
+    ['numpy', 'python']
+    """
+    found = {"python": platform.python_version()}
+    for name in packages:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def made() -> dict[str, Any]:
+    """Commit, date (UTC), machine and versions of this very run, ready for JSON.
+
+    >>> sorted(made())
+    ['commit', 'cores', 'date', 'processor', 'system', 'versions']
+    """
+    return {
+        "commit": commit(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "versions": versions(),
+    }
+
+
+def provenance_line(notebook: str, commit: str, parameters: Mapping[str, Any]) -> str:
+    """The line under a figure.
+
+    >>> provenance_line("01_first_look", "0123abcdef", {"profile": "ci", "seed": 7})
+    'Made by notebook 01_first_look, commit 0123abcdef, parameters profile=ci, seed=7.'
+    """
+    listed = ", ".join(f"{name}={value}" for name, value in parameters.items()) or "none"
+    return f"Made by notebook {notebook}, commit {commit}, parameters {listed}."

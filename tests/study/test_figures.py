@@ -1,0 +1,54 @@
+import json
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from PIL import Image
+
+from mdsd_core.study.figures import PALETTE, save_figure, use_style
+
+
+def draw():
+    fig = Figure(figsize=(3, 2))
+    fig.add_subplot().plot([0, 1], [0, 1], label="a")
+    return fig
+
+
+@pytest.fixture(autouse=True)
+def _style():
+    with mpl.rc_context():
+        mpl.rcParams["savefig.transparent"] = True  # what a user's own matplotlibrc may say
+        use_style()
+        yield
+
+
+def test_bytes_are_the_same_twice_and_opaque(tmp_path):
+    parameters = {"profile": "ci"}
+    line = save_figure(draw(), "a", "01_first_look", parameters, folder=tmp_path / "one")
+    save_figure(draw(), "a", "01_first_look", parameters, folder=tmp_path / "two")
+    one, two = (tmp_path / folder / "a.png" for folder in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes()
+    pixels = np.asarray(Image.open(one).convert("RGBA"))
+    assert (pixels[..., 3] == 255).all()
+    assert (pixels[0, 0] == 255).all()
+    note = json.loads((tmp_path / "one" / "a.json").read_text())
+    assert note["notebook"] == "01_first_look"
+    assert f"commit {note['made']['commit']}, parameters profile=ci" in line
+
+
+@pytest.mark.parametrize("name", ["", "../a", "a.png"])
+def test_the_name_must_be_plain(tmp_path, name):
+    with pytest.raises(ValueError, match="plain file name"):
+        save_figure(draw(), name, "x", {}, folder=tmp_path)
+
+
+def _luminance(colour):
+    rgb = np.array(mpl.colors.to_rgb(colour))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def test_every_colour_is_visible_on_white():
+    for colour in PALETTE:
+        assert 1.05 / (_luminance(colour) + 0.05) > 2, colour
