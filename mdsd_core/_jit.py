@@ -21,7 +21,7 @@ def _source_hash(package: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         text = path.read_bytes()
-        if b"@kernel" in text or b"njit" in text:
+        if b"_kernel" in text or b"@kernel" in text or b"njit" in text:
             digest.update(str(path.relative_to(package)).encode() + b"\0" + text)
     return digest.hexdigest()[:16]
 
@@ -41,3 +41,7 @@ kernel: Any = numba.njit(**_OPTIONS)
 
 #: The same, inlined where it is called: for a helper of a few operations in an inner loop.
 inline_kernel: Any = numba.njit(inline="always", **_OPTIONS)
+
+#: The same for kernels that are mostly sums: the compiler may reorder additions (several running sums, SIMD), nothing
+#: else; NaN and infinity keep their meaning. Results may differ by rounding between machines.
+sum_kernel: Any = numba.njit(fastmath={"reassoc", "nsz"}, **_OPTIONS)

@@ -2,11 +2,12 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mdsd_core.distributions import check_pair
 from mdsd_core.schemes import Scheme
 
 
@@ -88,3 +89,55 @@ class Verifier(ABC):
     @abstractmethod
     def acceptance(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> float | Estimate:
         """P(the emitted token is among the drafts), over drafts and verification: exact, or with an interval."""
+
+    def checked(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """`p` and `q` as checked float64 arrays, if the rule is lossless for the scheme, else an error."""
+        if not self.supports(scheme):
+            able = ", ".join(verifiers_for(scheme)) or "none"
+            raise UnsupportedScheme(
+                f"verifier {self.name!r} is not lossless for drafts of {scheme!r}; verifiers that are: {able}"
+            )
+        return check_pair(p, q)
+
+
+_REGISTRY: dict[str, Verifier] = {}
+
+V = TypeVar("V", bound=type[Verifier])
+
+
+def register(rule: V) -> V:
+    """Class decorator: put one instance of a rule into the registry under its name."""
+    if rule.name in _REGISTRY:
+        raise ValueError(f"two verifiers are named {rule.name!r}")
+    _REGISTRY[rule.name] = rule()
+    return rule
+
+
+def verifier(name: str) -> Verifier:
+    """The verifier of that name.
+
+    Raises
+    ------
+    KeyError
+        If there is none; the message lists the names there are.
+
+    Examples
+    --------
+    >>> from mdsd_core.schemes import WithReplacement
+    >>> verifier("rrs").acceptance([0.5, 0.5], [1.0, 0.0], WithReplacement(2))
+    0.5
+    """
+    try:
+        return _REGISTRY[name]
+    except KeyError:
+        raise KeyError(f"no verifier is named {name!r}; there are {', '.join(sorted(_REGISTRY))}") from None
+
+
+def verifiers_for(scheme: Scheme) -> list[str]:
+    """The names of all verifiers that are lossless for drafts of this scheme, in alphabetical order.
+
+    >>> from mdsd_core.schemes import WithReplacement
+    >>> "rrs" in verifiers_for(WithReplacement(3))
+    True
+    """
+    return sorted(name for name, rule in _REGISTRY.items() if rule.supports(scheme))
