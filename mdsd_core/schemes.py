@@ -60,6 +60,13 @@ class Scheme(ABC):
             drawn off T), ``Q[m]`` is 1, non-decreasing.
         """
 
+    def prefix_steps(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The steps of :meth:`prefix_mass`, shape (m,): ``Q[k + 1] - Q[k]``, from the same `w`.
+
+        A law whose small steps would drown in the rounding of Q overrides this with a formula free of cancellation.
+        """
+        return np.diff(self.prefix_mass(w))
+
     @abstractmethod
     def enumerate(self, q: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """All draft tuples of positive probability, shape [N, n], and their probabilities, shape [N] (small V only)."""
@@ -89,6 +96,22 @@ class WithReplacement(Scheme):
         """``(w-mass of the prefix / total)^n``; see :meth:`Scheme.prefix_mass`."""
         mass = np.concatenate(([0.0], np.cumsum(w)))
         return (mass / mass[-1]) ** self.n
+
+    def prefix_steps(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``t^n - s^n`` as ``(t - s)`` times a sum of positive terms; see :meth:`Scheme.prefix_steps`.
+
+        >>> WithReplacement(2).prefix_steps(np.array([1e-30, 1.0]))
+        array([1.e-60, 1.e+00])
+        """
+        mass = np.cumsum(w)
+        t = mass / mass[-1]
+        s = np.concatenate(([0.0], t[:-1]))
+        total, power = np.ones_like(t), np.ones_like(t)
+        for _ in range(self.n - 1):
+            power *= s
+            total *= t
+            total += power
+        return total * w / mass[-1]
 
     def enumerate(self, q: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """All tuples over the support; see :meth:`Scheme.enumerate`."""

@@ -5,29 +5,282 @@ fresh label each (`coupling.py`), drafts without replacement draw one label a to
 all different, "one label for every draft in the tuple" is the same sentence.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from mdsd_core._jit import inline_kernel, kernel
+from mdsd_core.schemes import NO_DRAFT, Scheme
+
+if TYPE_CHECKING:  # the verifiers import the plans, not the other way round
+    from mdsd_core.verifiers.interface import UniformSource
+
+#: Largest ``|sum of q - 1|``, ``|sum of r - 1|`` that :meth:`PriorityPlan.validate` takes as rounding.
+_ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PriorityPlan:
     """Segments of labels for every token, and the law of the winner.
 
+    A draft of token x draws one of the segments of x, independently of everything else; the draft whose segment has the
+    largest key wins. The winner X has law `marginal`; accepting it with probability ``min(1, p[X] / r[X])`` and else
+    drawing from ``(p - r)_+`` normalised emits exactly `p`.
+
     Attributes
     ----------
-    start : ndarray of int64, shape [V + 1]
-        Token x owns the segments ``start[x]:start[x + 1]`` (none, if the scheme never draws it).
+    start, stop : ndarray of int64, shape [V]
+        Token x owns the segments ``start[x]:stop[x]``: none (``start[x] == stop[x]``) if the scheme never draws it.
     key : ndarray of int64, shape [M]
-        The label of a segment. No two tokens share a key, so the winner is always unique.
-    fraction : ndarray of float64, shape [M]
-        The probability that a draft x gets this segment; sums to 1 over the segments of a token.
+        The label of a segment, increasing within a token. No two segments share a key, so that the winning token is
+        always unique.
+    cumulative : ndarray of float64, shape [M]
+        The probability that a draft x gets this segment or one of x with a lower key; the last of each token is 1.
     marginal : ndarray of float64, shape [V]
         r: the law of the winner over drafts and labels, *realised* by these very segments, to rounding.
+
+    Notes
+    -----
+    Memory: M is at most 2V. The constructor checks types and shapes only (O(1)); :meth:`validate` checks everything.
+
+    Source: random-priority selection is new here; the two constructions are in `coupling.py` and `nested.py`.
+
+    Examples
+    --------
+    Token 1 beats token 0 half of the time it meets it:
+
+    >>> plan = PriorityPlan(
+    ...     start=np.array([0, 1]),
+    ...     stop=np.array([1, 3]),
+    ...     key=np.array([1, 0, 2]),
+    ...     cumulative=np.array([1.0, 0.5, 1.0]),
+    ...     marginal=np.array([0.5, 0.5]),
+    ... )
+    >>> plan.selection_law([1, 0])
+    array([0.5, 0.5])
+    >>> int(plan.select([1, 1], np.random.default_rng(0)) in (0, 1))
+    1
     """
 
     start: NDArray[np.int64]
+    stop: NDArray[np.int64]
     key: NDArray[np.int64]
-    fraction: NDArray[np.float64]
+    cumulative: NDArray[np.float64]
     marginal: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        for name, dtype in _FIELDS.items():
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
+                raise TypeError(f"{name} must be an array of {dtype} with one axis, got {array!r}")
+        for name, like in (("stop", "start"), ("marginal", "start"), ("cumulative", "key")):
+            size, wanted = getattr(self, name).size, getattr(self, like).size
+            if size != wanted:
+                raise ValueError(f"{name} must have the size of {like} = {wanted}, got {size}")
+
+    def validate(self) -> PriorityPlan:
+        """Check every entry, in O(M log M + V), and return the plan itself.
+
+        Raises
+        ------
+        ValueError
+            If segments of two tokens overlap, keys repeat or fall within a token, the probabilities of a token do not
+            rise to 1, or the marginal is no distribution on the tokens with segments.
+        """
+        owners = np.flatnonzero(self.stop != self.start)
+        owners = owners[np.argsort(self.start[owners], kind="stable")]
+        first, last = self.start[owners], self.stop[owners] - 1
+        if owners.size == 0 or first[0] != 0 or last[-1] != self.key.size - 1 or (first[1:] != last[:-1] + 1).any():
+            raise ValueError(f"start and stop must divide the {self.key.size} segments among the tokens")
+        if (last < first).any():
+            raise ValueError(f"stop must not be below start, as it is for token {owners[np.argmax(last < first)]}")
+        if np.unique(self.key).size != self.key.size:
+            raise ValueError("key must not repeat: the winner of two equal keys would not be defined")
+        inner = np.ones(self.key.size, dtype=bool)
+        inner[first] = False  # segments that follow another one of the same token
+        if (np.diff(self.key)[inner[1:]] < 0).any():
+            raise ValueError("key must increase within a token")
+        if not (np.isfinite(self.cumulative).all() and (self.cumulative[first] >= 0).all()):
+            raise ValueError("cumulative must be finite and >= 0")
+        if (np.diff(self.cumulative)[inner[1:]] < 0).any() or (self.cumulative[last] != 1).any():
+            raise ValueError("cumulative must not fall within a token, and must end at 1")
+        r = self.marginal
+        if not (np.isfinite(r).all() and (r >= 0).all() and abs(r.sum() - 1) <= _ROUNDING):
+            raise ValueError(f"marginal must be a probability distribution, got sum {r.sum()!r}")
+        if r[self.stop == self.start].any():
+            raise ValueError("marginal must be 0 for tokens without segments")
+        return self
+
+    def segments(self, token: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The keys of a token's segments, ascending, and their probabilities (both empty if it is never drafted)."""
+        own = slice(self.start[token], self.stop[token])
+        return self.key[own], np.diff(self.cumulative[own], prepend=0.0)
+
+    def draw_key(self, token: int, rng: UniformSource) -> int:
+        """Draw a segment of `token` with one uniform and return its key, in O(log segments)."""
+        drafts = self._checked(np.array([token]))
+        return int(_drawn_key(drafts[0], rng.random(), self.start, self.stop, self.key, self.cumulative))
+
+    def select(self, drafts: ArrayLike, rng: UniformSource) -> int:
+        """Select one draft: every draft draws a segment, the largest key wins.
+
+        Parameters
+        ----------
+        drafts : array_like of int, shape [n]
+            Token ids in the order drawn; entries of -1 stand for no draft.
+        rng : UniformSource
+            One uniform is drawn for each draft, in order (none for an entry of -1).
+
+        Returns
+        -------
+        int
+            The index of the winner among `drafts` (the first of those, if equal tokens drew the same segment).
+
+        Raises
+        ------
+        ValueError
+            If there is no draft, or one has no segment: the scheme of this plan would not have drawn it.
+        """
+        drafts = self._checked(drafts)
+        uniforms = np.array([rng.random() if x != NO_DRAFT else 0.0 for x in drafts])
+        return int(_winner(drafts, uniforms, self.start, self.stop, self.key, self.cumulative))
+
+    def selection_law(self, drafts: ArrayLike) -> NDArray[np.float64]:
+        """The exact law of the index that :meth:`select` returns.
+
+        Parameters
+        ----------
+        drafts : array_like of int, shape [n] or [N, n]
+            One tuple of drafts or many, as for :meth:`select`.
+
+        Returns
+        -------
+        ndarray of float64, shape of `drafts`
+            The probability that this draft wins; sums to 1 along the last axis.
+
+        Notes
+        -----
+        A draft wins with a segment if all others drew lower keys: a product of their cumulative probabilities, summed
+        over its segments. O(S n log S) for a tuple with S segments in all; the product of the drafts' segments is never
+        enumerated.
+        """
+        drafts = self._checked(drafts)
+        rows = np.atleast_2d(drafts)
+        law = np.empty(rows.shape)
+        _selection_law(rows, self.start, self.stop, self.key, self.cumulative, law)
+        return law.reshape(drafts.shape)
+
+    def law_of_winner(self, scheme: Scheme, q: ArrayLike) -> NDArray[np.float64]:
+        """The law, shape [V], of the selected token over all draft tuples of `scheme`, by enumeration (small V only).
+
+        It equals `marginal` up to rounding if the plan was made for this scheme and this `q`.
+        """
+        tuples, probability = scheme.enumerate(q)
+        share = self.selection_law(tuples) * probability[:, None]
+        drawn = tuples != NO_DRAFT
+        law = np.zeros(self.start.size)
+        np.add.at(law, tuples[drawn], share[drawn])
+        return law
+
+    def _checked(self, drafts: ArrayLike) -> NDArray[np.int64]:
+        array = np.asarray(drafts)
+        if array.dtype.kind not in "iu" or array.ndim not in (1, 2) or array.size == 0:
+            raise ValueError(f"drafts must be token ids of shape [n] or [N, n], got {drafts!r}")
+        array = np.ascontiguousarray(array, dtype=np.int64)
+        bad = _first_bad(np.atleast_2d(array), self.start, self.stop)
+        if bad == -1:
+            return array
+        if bad < -1:
+            raise ValueError(f"drafts must hold at least one token, got none in row {-2 - bad}")
+        token = int(array.flat[bad])
+        if not 0 <= token < self.start.size:
+            raise ValueError(f"drafts must hold ids in [0, {self.start.size}) (or -1 for no draft), got {token}")
+        raise ValueError(f"drafts hold token {token}, which the scheme of this plan never draws")
+
+
+_FIELDS = {
+    "start": np.dtype(np.int64),
+    "stop": np.dtype(np.int64),
+    "key": np.dtype(np.int64),
+    "cumulative": np.dtype(np.float64),
+    "marginal": np.dtype(np.float64),
+}
+
+
+@kernel
+def _first_bad(rows, start, stop):
+    """-1 if all rows are fine; else the flat place of a bad id, or ``-2 - row`` for a row without any draft."""
+    for i in range(rows.shape[0]):
+        some = False
+        for j in range(rows.shape[1]):
+            x = rows[i, j]
+            if x == NO_DRAFT:
+                continue
+            if x < 0 or x >= start.size or start[x] == stop[x]:
+                return i * rows.shape[1] + j
+            some = True
+        if not some:
+            return -2 - i
+    return -1
+
+
+@inline_kernel
+def _drawn_key(x, u, start, stop, key, cumulative):
+    """The key of the first segment of x whose cumulative probability exceeds u (never one of probability 0)."""
+    low, high = start[x], stop[x] - 1
+    while low < high:
+        middle = (low + high) // 2
+        if cumulative[middle] > u:
+            high = middle
+        else:
+            low = middle + 1
+    return key[low]
+
+
+@kernel
+def _winner(drafts, uniforms, start, stop, key, cumulative):
+    best, best_key = -1, 0
+    for i in range(drafts.size):
+        if drafts[i] != NO_DRAFT:
+            own = _drawn_key(drafts[i], uniforms[i], start, stop, key, cumulative)
+            if best < 0 or own > best_key:
+                best, best_key = i, own
+    return best
+
+
+@inline_kernel
+def _probability_below(x, limit, start, stop, key, cumulative):
+    """P(a draft x draws a key < limit)."""
+    low, high = start[x], stop[x]
+    while low < high:
+        middle = (low + high) // 2
+        if key[middle] < limit:
+            low = middle + 1
+        else:
+            high = middle
+    return cumulative[low - 1] if low > start[x] else 0.0
+
+
+@kernel
+def _selection_law(rows, start, stop, key, cumulative, law):
+    n = rows.shape[1]
+    for row in range(rows.shape[0]):
+        drafts = rows[row]
+        for i in range(n):
+            law[row, i] = 0.0
+            if drafts[i] == NO_DRAFT:
+                continue
+            below = 0.0
+            for s in range(start[drafts[i]], stop[drafts[i]]):
+                win = cumulative[s] - below
+                below = cumulative[s]
+                for j in range(n):
+                    # equal keys come from equal tokens only; the first of them wins
+                    if j != i and drafts[j] != NO_DRAFT:
+                        limit = key[s] if j < i else key[s] + 1
+                        win *= _probability_below(drafts[j], limit, start, stop, key, cumulative)
+                law[row, i] += win

@@ -1,0 +1,156 @@
+"""Random-priority selection: the law by formula, by enumeration of all segments, and as drawn."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from mdsd_core.schemes import NO_DRAFT, WithReplacement
+from mdsd_core.transport.priority import PriorityPlan
+from tests.instances import normalised, total_variation
+
+
+class Replay:
+    """A source of uniforms that are given beforehand."""
+
+    def __init__(self, uniforms):
+        self.uniforms = list(uniforms)
+
+    def random(self):
+        return self.uniforms.pop(0)
+
+
+def random_plan(rng, V, silent=()):
+    """A plan with random segments, some of probability zero, stored in a random order of the tokens."""
+    count = rng.integers(1, 5, V)
+    count[list(silent)] = 0
+    keys = rng.permutation(3 * count.sum())[: count.sum()] - count.sum()
+    start, stop = np.zeros(V, dtype=np.int64), np.zeros(V, dtype=np.int64)
+    key, cumulative, at = np.empty(keys.size, dtype=np.int64), np.empty(keys.size), 0
+    for x in rng.permutation(V):
+        start[x], stop[x] = at, at + count[x]
+        key[at : stop[x]] = np.sort(keys[at : stop[x]])
+        fraction = rng.random(count[x]) * (rng.random(count[x]) < 0.7)
+        if count[x]:
+            fraction[rng.integers(count[x])] += 0.5
+            cumulative[at : stop[x]] = np.cumsum(fraction) / fraction.sum()
+            cumulative[stop[x] - 1] = 1.0
+        at = stop[x]
+    marginal = normalised(rng.random(V) * (count > 0))
+    return PriorityPlan(start, stop, key, cumulative, marginal)
+
+
+def law_by_enumeration(plan, drafts):
+    """Every draft's segment is enumerated; the first of the largest keys wins."""
+    law = np.zeros(len(drafts))
+    places = [i for i, x in enumerate(drafts) if x != NO_DRAFT]
+    segments = [list(zip(*plan.segments(drafts[i]))) for i in places]
+    for chosen in product(*segments):
+        keys = [key for key, _ in chosen]
+        law[places[keys.index(max(keys))]] += np.prod([fraction for _, fraction in chosen])
+    return law
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_selection_law_equals_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    plan = random_plan(rng, 5).validate()
+    rows = rng.integers(0, 5, (6, int(rng.integers(1, 5))))
+    rows[0] = rows[0, 0]  # one token drawn again and again
+    expected = np.array([law_by_enumeration(plan, row) for row in rows])
+    np.testing.assert_allclose(plan.selection_law(rows), expected, atol=1e-15)
+    np.testing.assert_allclose(plan.selection_law(rows[1]), expected[1], atol=1e-15)
+
+
+def test_selection_law_with_missing_drafts():
+    plan = random_plan(np.random.default_rng(1), 4)
+    for row in ([2, NO_DRAFT, 0], [NO_DRAFT, 1], [3, 1, NO_DRAFT, NO_DRAFT]):
+        np.testing.assert_allclose(plan.selection_law(row), law_by_enumeration(plan, row), atol=1e-15)
+
+
+def test_select_follows_its_law_uniform_by_uniform():
+    """The unit cube of uniforms is cut at the segments: one point inside each box, weighted by its volume."""
+    rng = np.random.default_rng(3)
+    plan = random_plan(rng, 4)
+    for drafts in ([0, 1, 2], [3, 3], [2, NO_DRAFT, 1], [1, 2, 1]):
+        edges = []
+        for x in drafts:
+            own = slice(plan.start[x], plan.stop[x])
+            cuts = np.concatenate(([0.0], plan.cumulative[own])) if x != NO_DRAFT else np.array([0.0, 1.0])
+            edges.append([(a, b) for a, b in pairwise(cuts) if b > a])
+        law = np.zeros(len(drafts))
+        for box in product(*edges):
+            for corner in (0.0, 0.5):  # the lower end belongs to the segment
+                point = [a + corner * (b - a) for a, b in box]
+                source = Replay([u for u, x in zip(point, drafts) if x != NO_DRAFT])
+                law[plan.select(drafts, source)] += 0.5 * np.prod([b - a for a, b in box])
+                assert not source.uniforms  # one uniform for each draft
+        np.testing.assert_allclose(law, plan.selection_law(drafts), atol=1e-15)
+
+
+def test_draw_key_at_the_ends():
+    plan = random_plan(np.random.default_rng(8), 6)
+    for x in range(6):
+        keys, fractions = plan.segments(x)
+        assert fractions.sum() == pytest.approx(1, abs=1e-15)
+        positive = keys[fractions > 0]
+        assert plan.draw_key(x, Replay([0.0])) == positive[0]
+        assert plan.draw_key(x, Replay([1 - 2.0**-53])) == positive[-1]
+
+
+def test_law_of_winner_is_the_sum_over_tuples():
+    rng = np.random.default_rng(5)
+    plan, q = random_plan(rng, 4), normalised(rng.random(4))
+    law = np.zeros(4)
+    for row in product(range(4), repeat=3):
+        np.add.at(law, list(row), np.prod(q[list(row)]) * law_by_enumeration(plan, row))
+    assert total_variation(plan.law_of_winner(WithReplacement(3), q), law) < 1e-15
+
+
+def test_errors_name_the_token():
+    plan = random_plan(np.random.default_rng(2), 4, silent=[3])
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="token 3, which the scheme of this plan never draws"):
+        plan.select([0, 3], rng)
+    with pytest.raises(ValueError, match=r"ids in \[0, 4\).*got 4"):
+        plan.selection_law([4])
+    with pytest.raises(ValueError, match="got -2"):
+        plan.select([0, -2], rng)
+    with pytest.raises(ValueError, match="none in row 1"):
+        plan.selection_law([[0, 1], [NO_DRAFT, NO_DRAFT]])
+    with pytest.raises(ValueError, match="drafts must be token ids"):
+        plan.select([0.0], rng)
+    with pytest.raises(ValueError, match="token 3"):
+        plan.draw_key(3, rng)
+    assert [a.size for a in plan.segments(3)] == [0, 0]
+
+
+FAULTS = {
+    "size": lambda f: f.update(stop=f["stop"][:-1]),
+    "dtype": lambda f: f.update(start=f["start"].astype(np.int32)),
+    "overlap": lambda f: f["start"].__setitem__(1, 0),
+    "gap": lambda f: f["stop"].__setitem__(2, f["stop"][2] - 1),
+    "equal keys": lambda f: f["key"].__setitem__(0, f["key"][-1]),
+    "falling keys": lambda f: f.update(key=-f["key"]),
+    "falling cumulative": lambda f: f["cumulative"].__setitem__(1, 0.1),
+    "negative": lambda f: f["cumulative"].__setitem__(0, -0.1),
+    "end below 1": lambda f: f["cumulative"].__setitem__(-1, 0.9),
+    "nan": lambda f: f["cumulative"].__setitem__(0, np.nan),
+    "marginal": lambda f: f["marginal"].__setitem__(0, 0.9),
+    "marginal off the segments": lambda f: f.update(marginal=np.array([0.3, 0.3, 0.3, 0.1])),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_broken_plan_is_refused(fault):
+    fields = dict(
+        start=np.array([0, 2, 4, 6]),
+        stop=np.array([2, 4, 6, 6]),
+        key=np.array([4, 5, 0, 6, 1, 2]),
+        cumulative=np.array([0.25, 1, 0.5, 1, 0, 1]),
+        marginal=np.array([0.3, 0.3, 0.4, 0.0]),
+    )
+    PriorityPlan(**fields).validate()
+    FAULTS[fault](fields)
+    with pytest.raises((ValueError, TypeError), match=r"must"):
+        PriorityPlan(**fields).validate()
