@@ -1,5 +1,7 @@
-"""Probability vectors: checks that every public function shares."""
+"""Probability vectors: from logits to probabilities, and the checks that every public function shares."""
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,12 +10,196 @@ from numpy.typing import ArrayLike, NDArray
 #: Largest ``|sum - 1|`` that is taken as rounding, by the precision the probabilities arrived in.
 SUM_TOLERANCE = {"float64": 1e-9, "float32": 1e-5, "float16": 5e-4}
 
+#: A temperature below this is greedy. Far below any in use; at or above it ``exp(difference / T)`` is harmless, as
+#: differences are taken from the largest logit and are never positive.
+GREEDY_BELOW = 1e-5
 
-def _as_array(x: Any) -> NDArray[Any]:
+
+def _as_array(x: Any, name: str) -> NDArray[Any]:
     if hasattr(x, "detach"):  # a torch tensor, recognised without importing torch here
         x = x.detach().cpu()
         x = x.float() if str(x.dtype) == "torch.bfloat16" else x
-    return np.asarray(x)
+    array = np.asarray(x)
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    return array
+
+
+def _first(mask: NDArray[np.bool_]) -> list[int]:
+    return [int(i) for i in np.argwhere(mask)[0]]
+
+
+@dataclass(frozen=True)
+class SamplingParams:
+    """How one model's logits become the distribution that tokens are drawn from.
+
+    The target has one and the draft has one; they may differ (the output then still has the target's law).
+
+    Parameters
+    ----------
+    temperature : float
+        Logits are divided by it. 0, and anything below :data:`GREEDY_BELOW`, means greedy: all mass on the largest
+        logit, the lowest id among equals, whatever the filters; no seed changes the text then.
+    top_k : int or None
+        Keep the k largest logits, and every logit equal to the k-th; None keeps all.
+    top_p : float in (0, 1]
+        Keep the fewest most probable tokens that together have at least this probability; 1 keeps all.
+    min_p : float in [0, 1]
+        Keep tokens with at least this share of the largest probability; 0 keeps all.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is no number or out of its range.
+
+    Examples
+    --------
+    >>> SamplingParams(temperature=0.7, top_p=0.9)
+    SamplingParams(temperature=0.7, top_k=None, top_p=0.9, min_p=0.0)
+    >>> SamplingParams(temperature=-1)
+    Traceback (most recent call last):
+        ...
+    ValueError: temperature must be finite and >= 0, got -1
+    >>> SamplingParams(temperature=1e-8).greedy
+    True
+    """
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float = 1.0
+    min_p: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("temperature", "top_p", "min_p"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+                raise TypeError(f"{name} must be a real number, got {value!r}")
+        if not (math.isfinite(self.temperature) and self.temperature >= 0):
+            raise ValueError(f"temperature must be finite and >= 0, got {self.temperature}")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p must lie in (0, 1], got {self.top_p}")
+        if not 0 <= self.min_p <= 1:
+            raise ValueError(f"min_p must lie in [0, 1], got {self.min_p}")
+        if self.top_k is not None:
+            if isinstance(self.top_k, bool) or not isinstance(self.top_k, int | np.integer):
+                raise TypeError(f"top_k must be an integer or None, got {self.top_k!r}")
+            if self.top_k < 1:
+                raise ValueError(f"top_k must be at least 1, or None to keep all tokens, got {self.top_k}")
+
+    @property
+    def greedy(self) -> bool:
+        """True if all mass goes to the largest logit."""
+        return self.temperature < GREEDY_BELOW
+
+
+def probabilities(
+    logits: ArrayLike,
+    params: SamplingParams | None = None,
+    *,
+    vocab_size: int | None = None,
+    name: str = "logits",
+) -> NDArray[np.float64]:
+    """Turn logits into the distribution that `params` asks for.
+
+    Temperature, top-k, top-p and min-p are applied in this order, as ``transformers`` does it, and the result agrees
+    with its warpers to 1e-12 in float64. All arithmetic is float64, whatever the precision of the logits.
+
+    Parameters
+    ----------
+    logits : array_like or torch tensor, shape (..., W)
+        Real numbers; ``-inf`` marks a token that must not be drawn. Never changed.
+    params : SamplingParams, optional
+        Default: temperature 1, no filters.
+    vocab_size : int, optional
+        The number V <= W of ids that exist. Logits past it belong to padding rows of the embedding: they take no part
+        and have no place in the result, so that two models padded to different widths give one vocabulary. Default: W.
+    name : str
+        What to call the logits in an error message.
+
+    Returns
+    -------
+    ndarray, float64, shape (..., V)
+        Each row sums to 1 up to rounding.
+
+    Raises
+    ------
+    TypeError
+        If `logits` does not hold real numbers.
+    ValueError
+        If the shape is wrong, an entry is NaN or ``+inf``, or a row has no finite entry; the message says where.
+
+    Notes
+    -----
+    Ties. Greedy: the lowest id among the largest. Top-k: all tokens equal to the k-th stay (as in ``transformers``).
+    Top-p: among equals at the boundary the lowest ids stay (``transformers`` leaves that to its sort; the number
+    that stays is the same). Cost: O(W) a row, and O(W log W) with top-p.
+
+    Examples
+    --------
+    >>> probabilities([2.0, 1.0, 1.0], SamplingParams(temperature=0))
+    array([1., 0., 0.])
+    >>> probabilities(np.log([0.5, 0.3, 0.2]), SamplingParams(top_k=2)).round(3)
+    array([0.625, 0.375, 0.   ])
+    >>> probabilities([[0.0, 0.0, 9.0]], vocab_size=2)
+    array([[0.5, 0.5]])
+    >>> probabilities([0.0, float("nan")])
+    Traceback (most recent call last):
+        ...
+    ValueError: logits must be finite or -inf, got logits[1] = nan
+    """
+    params = SamplingParams() if params is None else params
+    array = _as_array(logits, name)
+    if array.ndim == 0 or array.size == 0:
+        raise ValueError(f"{name} must have shape (..., V) and not be empty, got shape {array.shape}")
+    if vocab_size is not None:
+        if not 1 <= vocab_size <= array.shape[-1]:
+            raise ValueError(
+                f"vocab_size must lie in [1, {array.shape[-1]}] for {name} of this width, got {vocab_size}"
+            )
+        array = array[..., :vocab_size]
+    array = array.astype(np.float64)  # a copy: what follows works in place
+    bad = np.isnan(array) | (array == np.inf)
+    if bad.any():
+        where = _first(bad)
+        raise ValueError(f"{name} must be finite or -inf, got {name}{where} = {array[tuple(where)]}")
+    largest = array.max(axis=-1, keepdims=True)
+    if (largest == -np.inf).any():
+        row = _first((largest == -np.inf)[..., 0]) if array.ndim > 1 else []
+        raise ValueError(
+            f"{name} must have a finite entry in every row, got only -inf{f' in row {row}' if row else ''}"
+        )
+
+    rows = array.reshape(-1, array.shape[-1])
+    if params.greedy:
+        result = np.zeros_like(rows)
+        result[np.arange(len(rows)), rows.argmax(axis=-1)] = 1.0  # argmax: the first, so the lowest id among equals
+        return result.reshape(array.shape)
+    if params.top_k is not None and params.top_k < rows.shape[-1]:
+        kth = np.partition(rows, -params.top_k, axis=-1)[:, -params.top_k, None]
+        rows[rows < kth] = -np.inf
+    with np.errstate(over="ignore", under="ignore"):  # exp(-inf) = 0 is what a vanishing probability should be
+        rows -= largest.reshape(-1, 1)
+        rows /= params.temperature
+        np.exp(rows, out=rows)
+    rows /= rows.sum(axis=-1, keepdims=True)
+    if params.top_p < 1:
+        _keep_nucleus(rows, params.top_p)
+    if params.min_p > 0:
+        rows[rows < params.min_p * rows.max(axis=-1, keepdims=True)] = 0.0
+        rows /= rows.sum(axis=-1, keepdims=True)
+    return rows.reshape(array.shape)
+
+
+def _keep_nucleus(rows: NDArray[np.float64], top_p: float) -> None:
+    """Zero all but the top-p tokens of each row and renormalise, in place.
+
+    Like ``transformers`` it drops the least probable tokens whose running sum, from below, is at most ``1 - top_p``.
+    """
+    for row in rows:
+        ascending = np.argsort(-row, kind="stable")[::-1]  # stable on the negative: the lowest id comes last
+        dropped = int(np.searchsorted(np.cumsum(row[ascending]), 1 - top_p, side="right"))
+        row[ascending[: min(dropped, row.size - 1)]] = 0.0
+        row /= row.sum()
 
 
 def check_distribution(x: ArrayLike, name: str = "p", *, ndim: int = 1) -> NDArray[np.float64]:
@@ -49,9 +235,7 @@ def check_distribution(x: ArrayLike, name: str = "p", *, ndim: int = 1) -> NDArr
         ...
     ValueError: q must sum to 1 (tolerance 1e-09 for float64), got 1.1
     """
-    array = _as_array(x)
-    if array.dtype == object or array.dtype.kind not in "fiu":
-        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    array = _as_array(x, name)
     kind = array.dtype.name if array.dtype.name in SUM_TOLERANCE else "float64"
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} axis/axes, got shape {array.shape}")
