@@ -1,0 +1,1 @@
+"""The decoding loop: draft trees on real language models, any scheme, any verifier."""

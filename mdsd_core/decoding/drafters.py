@@ -1,0 +1,190 @@
+"""Drafters: where the draft distributions of a round come from.
+
+A drafter answers with *logits* at the nodes it is asked about; the loop warps them by the draft's own sampling
+parameters and draws the children by the scheme, so that the q in a verifier's ratio is always the distribution the
+drafts came from.
+
+Each drafter states its kind of proposal. ``sampled``: logits are those of a distribution q that drafts may be sampled
+from. ``deterministic``: the drafter only names tokens, in order of preference; no q exists, and only the scheme
+``Deterministic`` (with a verifier that is lossless for it) may be used.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+from mdsd_core.decoding.drafted import DraftedTree
+from mdsd_core.decoding.scoring import Block, Scorer, prefill
+
+
+class Drafter(ABC):
+    """What the loop needs of a drafter. Rows are the requests in flight.
+
+    Attributes
+    ----------
+    proposal : {"sampled", "deterministic"}
+        The kind of proposal.
+    vocab_size : int
+        V, the width of its answers.
+    context_limit, window : int or None
+        As of a model: the most tokens it can see at all, and the attention window.
+    calls, prefill_calls : int
+        Passes so far.
+    """
+
+    proposal: ClassVar[Literal["sampled", "deterministic"]] = "sampled"
+    vocab_size: int
+    context_limit: int | None = None
+    window: int | None = None
+    calls: int = 0
+    prefill_calls: int = 0
+
+    @abstractmethod
+    def start(self, batch: int) -> None:
+        """Begin a batch of rows."""
+
+    @abstractmethod
+    def begin(self, committed: Sequence[Sequence[int] | None]) -> None:
+        """Begin a round: the committed tokens of each row, None for a row that drafts nothing in this round."""
+
+    @abstractmethod
+    def propose(self, trees: Sequence[DraftedTree], nodes: Sequence[Sequence[int]]) -> list[list[Any]]:
+        """Logits at nodes of one depth, row by row.
+
+        Parameters
+        ----------
+        trees : sequence of DraftedTree
+            The tree of each row so far.
+        nodes : sequence of sequence of int
+            The nodes of each row at which drafts are wanted; the first call of a round asks about roots, the next about
+            depth 1, and so on.
+
+        Returns
+        -------
+        list of list
+            One array or tensor of shape [V] for each node, None where the drafter has nothing to propose.
+        """
+
+    @abstractmethod
+    def commit(self, paths: Sequence[Sequence[int]]) -> None:
+        """End a round: the accepted path of each row."""
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Give up a round that was begun."""
+
+    @abstractmethod
+    def select_rows(self, rows: Sequence[int]) -> None:
+        """Go on with these rows only."""
+
+
+class ModelDrafter(Drafter):
+    """A draft model, the layer-skipping self-draft included, with a cache of its own.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        The model, such as :class:`~mdsd_core.decoding.scoring.CachedModel`. Not the target's own object: a model that
+        drafts for itself needs two caches.
+
+    Notes
+    -----
+    One pass a depth. A round starts by feeding all committed tokens the cache lacks, so that nothing is lost after full
+    acceptance (when the last draft was never fed) or after a round without drafts.
+    """
+
+    def __init__(self, scorer: Scorer) -> None:
+        self.scorer = scorer
+        self.vocab_size = scorer.vocab_size
+        self.context_limit, self.window = scorer.context_limit, scorer.window
+
+    def start(self, batch: int) -> None:
+        """See :meth:`Drafter.start`."""
+        self.calls = self.prefill_calls = 0
+        self.scorer.start(batch)
+
+    def begin(self, committed: Sequence[Sequence[int] | None]) -> None:
+        """See :meth:`Drafter.begin`."""
+        self._committed = committed
+        self._places: list[dict[int, int]] = [{} for _ in committed]
+
+    def propose(self, trees: Sequence[DraftedTree], nodes: Sequence[Sequence[int]]) -> list[list[Any]]:
+        """See :meth:`Drafter.propose`."""
+        wanted = list(nodes)
+        if not any(wanted):
+            return [[] for _ in wanted]
+        roots = any(0 in row for row in wanted)
+        blocks = self._root_blocks(wanted) if roots else self._level_blocks(trees, wanted)
+        self.calls += 1
+        logits = self.scorer.feed(blocks)
+        if roots:  # what was pending is committed already
+            self.scorer.commit([range(len(block.tokens)) for block in blocks])
+        return [list(row) for row in logits]
+
+    def _root_blocks(self, nodes: Sequence[Sequence[int]]) -> list[Block]:
+        drafting = [tokens if row else None for tokens, row in zip(self._committed, nodes, strict=True)]
+        self.prefill_calls += prefill(self.scorer, drafting)
+        blocks = []
+        for row, tokens in enumerate(drafting):
+            if tokens is None:
+                blocks.append(Block())
+                continue
+            blocks.append(Block.chain(tokens[self.scorer.cached(row) :], scored=1))
+            self._places[row][0] = -1
+        return blocks
+
+    def _level_blocks(self, trees: Sequence[DraftedTree], nodes: Sequence[Sequence[int]]) -> list[Block]:
+        blocks = []
+        for tree, row, places in zip(trees, nodes, self._places, strict=True):
+            fed = len(places) - 1
+            for i, node in enumerate(row):
+                places[node] = fed + i
+            parents = [places[tree.parents[node]] for node in row]
+            blocks.append(Block([tree.tokens[node] for node in row], parents, len(row)))
+        return blocks
+
+    def commit(self, paths: Sequence[Sequence[int]]) -> None:
+        """See :meth:`Drafter.commit`: keeps what was fed of each path, which is a prefix of it."""
+        self.scorer.commit(
+            [[places[n] for n in path if n in places] for path, places in zip(paths, self._places, strict=True)]
+        )
+
+    def forget(self) -> None:
+        """See :meth:`Drafter.forget`."""
+        self.scorer.forget()
+
+    def select_rows(self, rows: Sequence[int]) -> None:
+        """See :meth:`Drafter.select_rows`."""
+        self.scorer.select_rows(rows)
+
+
+class NoDrafter(Drafter):
+    """Proposes nothing: plain decoding, one token a round.
+
+    Parameters
+    ----------
+    vocab_size : int
+        V of the target.
+    """
+
+    def __init__(self, vocab_size: int) -> None:
+        self.vocab_size = vocab_size
+
+    def start(self, batch: int) -> None:
+        """Nothing to do."""
+
+    def begin(self, committed: Sequence[Sequence[int] | None]) -> None:
+        """Nothing to do."""
+
+    def propose(self, trees: Sequence[DraftedTree], nodes: Sequence[Sequence[int]]) -> list[list[Any]]:
+        """None everywhere."""
+        return [[None] * len(row) for row in nodes]
+
+    def commit(self, paths: Sequence[Sequence[int]]) -> None:
+        """Nothing to do."""
+
+    def forget(self) -> None:
+        """Nothing to do."""
+
+    def select_rows(self, rows: Sequence[int]) -> None:
+        """Nothing to do."""

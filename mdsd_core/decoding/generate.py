@@ -1,0 +1,275 @@
+"""Text generation with draft trees: the one call that a user needs."""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.progress import Progress
+from transformers import PreTrainedModel
+
+from mdsd_core.decoding.choices import Choices, RandomChoices
+from mdsd_core.decoding.drafters import Drafter, ModelDrafter, NoDrafter
+from mdsd_core.decoding.families import Family, scheme_family
+from mdsd_core.decoding.loop import DecodingLoop, FinishReason, Processor, Request, StreamEvent, TokenKind
+from mdsd_core.decoding.metrics import Metrics
+from mdsd_core.decoding.rules import TreeRule, tree_rule
+from mdsd_core.decoding.scoring import CachedModel, Scorer
+from mdsd_core.decoding.tree import DraftTree
+from mdsd_core.distributions import SamplingParams
+from mdsd_core.models import LanguageModel
+from mdsd_core.schemes import Deterministic, Scheme
+from mdsd_core.verifiers import Verifier, verifier
+
+#: One seed for all prompts, one for each (None: fresh entropy), or none.
+Seeds = int | Sequence[int | None] | None
+
+
+@dataclass(frozen=True)
+class GenerationResult:
+    """What :func:`generate` returns.
+
+    Attributes
+    ----------
+    tokens : list of list of int
+        The new tokens of each prompt, the end-of-sequence token included if there is one.
+    kinds : list of list of str
+        How each came about: ``"draft"``, ``"bonus"`` (after a path accepted to its end) or ``"resampled"``.
+    logprobs : list of list of float
+        Log-probability of each under the target's distribution, sampling parameters applied.
+    finish_reasons : list of str
+        ``"eos"``, ``"length"``, ``"context"`` (a model sees no further) or ``"interrupted"``.
+    metrics : Metrics
+        Counts, acceptance numbers and times.
+    """
+
+    tokens: list[list[int]]
+    kinds: list[list[TokenKind]]
+    logprobs: list[list[float]]
+    finish_reasons: list[FinishReason]
+    metrics: Metrics
+
+
+def generate(
+    target: LanguageModel | PreTrainedModel | Scorer,
+    drafter: Drafter | LanguageModel | PreTrainedModel | None,
+    prompts: Sequence[Sequence[int]],
+    tree: DraftTree | Sequence[int] | str = (4, 2, 2),
+    scheme: str | Scheme | Family = "with_replacement",
+    verifier: str | Verifier = "rrs",
+    tree_rule: str = "node",
+    sampling: SamplingParams | None = None,
+    draft_sampling: SamplingParams | None = None,
+    max_new_tokens: int = 128,
+    seeds: Seeds = None,
+    stream: Callable[[StreamEvent], None] | None = None,
+    *,
+    eos_token_ids: Iterable[int] | None = None,
+    processors: Sequence[Processor] = (),
+    progress: bool = False,
+) -> GenerationResult:
+    """Generate text with the law of the target, several tokens a target pass.
+
+    Parameters
+    ----------
+    target : LanguageModel, PreTrainedModel or Scorer
+        A model of :mod:`mdsd_core.models`, a transformers causal LM in evaluation mode, or one wrapped in
+        :class:`~mdsd_core.decoding.scoring.CachedModel`.
+    drafter : Drafter, LanguageModel, PreTrainedModel or None
+        Where drafts come from; a model becomes a :class:`~mdsd_core.decoding.drafters.ModelDrafter`; None decodes
+        plainly.
+    prompts : sequence of sequence of int
+        Token ids, at least one each. The prompts are decoded as one batch; each gets what it would get alone.
+    tree : DraftTree, sequence of int or str
+        The shape: ``(4, 2, 2)`` branches so at each depth; a string as for :meth:`DraftTree.parse`.
+    scheme : str, Scheme or callable
+        The law of the drafts at a node; see :func:`~mdsd_core.decoding.families.scheme_family`.
+    verifier : str or Verifier
+        The verifier, by name or itself.
+    tree_rule : {"node", "path"}
+        How the verifier is used on a tree; see :mod:`~mdsd_core.decoding.rules`. ``"path"`` needs ``"optimal"``.
+    sampling, draft_sampling : SamplingParams, optional
+        Temperature and filters of the target (default: temperature 1) and of the draft (default: the target's). Any
+        draft setting is lossless. At target temperature 0, drafts may be the top tokens of an unwarped draft:
+        ``scheme="deterministic"`` and ``draft_sampling=SamplingParams()``.
+    max_new_tokens : int
+        >= 1.
+    seeds : int, sequence of (int or None), or None
+        One seed a prompt; an int gives prompt i the independent stream (seed, i); None is fresh entropy. At
+        temperature 0 (and a scheme without randomness) seeds change nothing.
+    stream : callable, optional
+        Called with a :class:`StreamEvent` whenever a round has committed tokens to a request.
+    eos_token_ids : iterable of int, optional
+        Tokens that end a text; by default those of the target's generation configuration.
+    processors : sequence of callable
+        Logits processors as in transformers; target and draft rows alike see the ids of their own path.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    GenerationResult
+        An interrupt (Ctrl-C) ends generation early and keeps what was generated.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad arguments: the message names the argument, the value and what would be right.
+    UnsupportedScheme
+        If the rule is not lossless for the scheme, or the scheme is not the drafter's kind of proposal.
+
+    Notes
+    -----
+    In exact arithmetic the output has the target's law, whatever the draft. In floating point the logits of a tree pass
+    differ from those of a one-token pass by rounding: in float32, runs with different trees can part at near-ties.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from transformers import LlamaConfig, LlamaForCausalLM
+    >>> _ = torch.manual_seed(0)
+    >>> config = LlamaConfig(vocab_size=16, hidden_size=8, intermediate_size=8, num_hidden_layers=2,
+    ...                      num_attention_heads=2, max_position_embeddings=64)
+    >>> target, draft = (LlamaForCausalLM(config).double().eval() for _ in range(2))
+    >>> result = generate(target, draft, [[1, 2, 3], [4]], tree=(2, 2), max_new_tokens=5, seeds=0, eos_token_ids=())
+    >>> [len(tokens) for tokens in result.tokens], result.finish_reasons
+    ([5, 5], ['length', 'length'])
+    """
+    scorer = as_scorer(target)
+    shape = _as_tree(tree)
+    if drafter is None:
+        drafter, shape = NoDrafter(scorer.vocab_size), DraftTree.chain(0)
+    elif not isinstance(drafter, Drafter):
+        drafter = ModelDrafter(as_scorer(drafter))
+    family = scheme_family(scheme)
+    rule = _rule(tree_rule, verifier)
+    _check_proposals(drafter, shape, family, rule)
+    sampling = SamplingParams() if sampling is None else sampling
+    if draft_sampling is None:
+        draft_sampling = SamplingParams() if drafter.proposal == "deterministic" else sampling
+    _check_prompts(prompts, scorer, drafter, shape, max_new_tokens)
+    if eos_token_ids is None:
+        eos_token_ids = target.eos_ids if isinstance(target, LanguageModel) else _default_eos(scorer)
+    eos = frozenset(int(token) for token in eos_token_ids)
+
+    requests = [
+        Request(i, [int(t) for t in prompt], len(prompt), int(max_new_tokens), choices)
+        for i, (prompt, choices) in enumerate(zip(prompts, streams(seeds, len(prompts)), strict=True))
+    ]
+    loop = DecodingLoop(scorer, drafter, requests, shape, family, rule, sampling, draft_sampling, eos, processors)
+    _drain(loop, stream, progress, len(requests) * int(max_new_tokens))
+    return _result(loop, requests)
+
+
+def as_scorer(model: LanguageModel | PreTrainedModel | Scorer) -> Scorer:
+    """Wrap a model for tree scoring; a scorer is returned as it is."""
+    if isinstance(model, LanguageModel):
+        return CachedModel(model.model, model.vocab_size)
+    return CachedModel(model) if isinstance(model, PreTrainedModel) else model
+
+
+def streams(seeds: Seeds, count: int) -> list[Choices]:
+    """One independent stream of random choices a prompt; see `seeds` of :func:`generate`."""
+    if seeds is None or isinstance(seeds, int | np.integer):
+        entropy = np.random.SeedSequence(None if seeds is None else int(seeds)).entropy
+        children = [np.random.SeedSequence(entropy, spawn_key=(i,)) for i in range(count)]
+        return [RandomChoices(np.random.default_rng(child)) for child in children]
+    if len(seeds) != count:
+        raise ValueError(f"seeds must be one number or one for each of the {count} prompts, got {len(seeds)}")
+    return [RandomChoices(np.random.default_rng(seed)) for seed in seeds]
+
+
+def _as_tree(tree: DraftTree | Sequence[int] | str) -> DraftTree:
+    if isinstance(tree, DraftTree):
+        return tree
+    return DraftTree.parse(tree) if isinstance(tree, str) else DraftTree.from_branching(tree)
+
+
+def _rule(name: str, rule: str | Verifier) -> TreeRule:
+    return tree_rule(name, verifier(rule) if isinstance(rule, str) else rule)
+
+
+def _check_proposals(drafter: Drafter, tree: DraftTree, family: Family, rule: TreeRule) -> None:
+    """Refuse, before any model runs, what would not be lossless."""
+    for n in sorted({len(children) for children in tree.children if children}):
+        scheme = family(n)
+        if drafter.proposal == "deterministic" and not isinstance(scheme, Deterministic):
+            raise ValueError(
+                f"{type(drafter).__name__} names tokens without probabilities: use scheme='deterministic', got {scheme}"
+            )
+        rule.check(scheme)
+
+
+def _check_prompts(
+    prompts: Sequence[Sequence[int]], target: Scorer, drafter: Drafter, tree: DraftTree, max_new_tokens: int
+) -> None:
+    if isinstance(prompts, str) or not len(prompts):
+        raise ValueError("prompts must be a sequence of at least one sequence of token ids")
+    if int(max_new_tokens) != max_new_tokens or max_new_tokens < 1:
+        raise ValueError(f"max_new_tokens must be a whole number >= 1, got {max_new_tokens}")
+    if drafter.vocab_size != target.vocab_size:
+        raise ValueError(
+            f"target and drafter must have one vocabulary, got {target.vocab_size} and {drafter.vocab_size} tokens; "
+            "wrap models with padded embeddings in CachedModel(model, vocab_size=V)"
+        )
+    for i, prompt in enumerate(prompts):
+        if isinstance(prompt, str) or not len(prompt):
+            raise ValueError(f"prompts[{i}] must hold at least one token id, got {prompt!r}")
+        bad = [int(t) for t in prompt if not 0 <= int(t) < target.vocab_size]
+        if bad:
+            raise ValueError(f"prompts[{i}] holds the id {bad[0]}, outside [0, {target.vocab_size})")
+        if target.context_limit is not None and len(prompt) >= target.context_limit:
+            raise ValueError(
+                f"prompts[{i}] has {len(prompt)} tokens, which leaves no room in a context of {target.context_limit}"
+            )
+        for who, window in (("target", target.window), ("draft", drafter.window)):
+            need = len(prompt) + max_new_tokens + tree.depth
+            if window is not None and need > window:
+                raise ValueError(
+                    f"prompts[{i}] with max_new_tokens and the tree needs {need} positions ({len(prompt)} + "
+                    f"{max_new_tokens} + {tree.depth}), beyond the {who} model's attention window of {window}: cached "
+                    "keys past the window cannot be cut back. Shorten the prompt, max_new_tokens or the tree."
+                )
+
+
+def _default_eos(target: Scorer) -> list[int]:
+    """The end-of-sequence tokens of a transformers model's generation configuration."""
+    config: Any = getattr(getattr(target, "model", None), "generation_config", None)
+    eos = getattr(config, "eos_token_id", None)
+    return [] if eos is None else [eos] if isinstance(eos, int) else list(eos)
+
+
+def _drain(loop: DecodingLoop, stream: Callable[[StreamEvent], None] | None, progress: bool, total: int) -> None:
+    bar = Progress(transient=True) if progress else None
+    with bar or nullcontext():
+        task = bar.add_task("tokens", total=total) if bar else None
+        try:
+            while loop.active:
+                for event in loop.step():
+                    if stream is not None:
+                        stream(event)
+                    if bar is not None and task is not None:
+                        bar.advance(task, len(event.tokens))
+        except KeyboardInterrupt:
+            for request in loop.active:
+                request.finish_reason = request.finish_reason or "interrupted"
+
+
+def _result(loop: DecodingLoop, requests: Sequence[Request]) -> GenerationResult:
+    metrics = Metrics(
+        tuple(loop.records),
+        loop.tree.depth,
+        loop.target_calls,
+        loop.drafter.calls,
+        loop.prefill_calls,
+        loop.times,
+    )
+    reasons = [request.finish_reason for request in requests]
+    return GenerationResult(
+        [request.new_tokens for request in requests],
+        [request.kinds for request in requests],
+        [request.logprobs for request in requests],
+        [reason for reason in reasons if reason is not None],
+        metrics,
+    )

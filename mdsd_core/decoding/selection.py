@@ -1,0 +1,161 @@
+"""Optimal selection of one draft on the whole vocabulary, the fixed set of a scheme included.
+
+The transport plans select among drafts that are *sampled*. A scheme that always drafts a set T as well needs one more
+step: the sampled winner x is replaced, with a probability that depends on x, by a token of T drawn by p. The marginal
+r that comes out satisfies ``sum_x min(w p_x, r_x) = min_H [w p(H) + 1 - Q(H)]`` for every scale w in [0, 1] at once,
+which is what the path rule needs: there w falls along the path.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mdsd_core.decoding.choices import Selector, draw_index
+from mdsd_core.distributions import check_pair
+from mdsd_core.schemes import Deterministic, Scheme, SpecHubPairs, TopThenSampled
+from mdsd_core.verifiers.interface import UniformSource, UnsupportedScheme
+
+
+def selects(scheme: Scheme) -> bool:
+    """True if an optimal selection plan is known for the scheme."""
+    return isinstance(scheme, Deterministic) or _sampled(scheme) == 1
+
+
+class OptimalSelection:
+    """Select one draft such that the law r of the selected token is optimal for `p` at every scale.
+
+    Parameters
+    ----------
+    p, q : array_like, shape (V,)
+        Target and draft distribution.
+    scheme : Scheme
+        The law of the drafts.
+
+    Attributes
+    ----------
+    marginal : ndarray, shape (V,)
+        r: the law of the selected token over drafts and selection, as realised.
+
+    Raises
+    ------
+    UnsupportedScheme
+        If no optimal plan is known for the scheme.
+
+    Examples
+    --------
+    Greedy drafts for n = 2: token 0 always, and one of the others.
+
+    >>> from mdsd_core.schemes import greedy
+    >>> plan = OptimalSelection([0.4, 0.6, 0.0], [0.5, 0.25, 0.25], greedy(2))
+    >>> plan.marginal.round(6)
+    array([0.5, 0.5, 0. ])
+    >>> plan.selection_law(np.array([0, 2])).round(6), plan.selection_law(np.array([0, 1])).round(6)
+    (array([1., 0.]), array([0., 1.]))
+    """
+
+    def __init__(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> None:
+        p, q = check_pair(p, q)
+        self._fixed = scheme.fixed_set(q)
+        inner = _inner_selector(p, q, scheme)
+        self._inner = inner
+        fixed_p = p[self._fixed]
+        if self._fixed.size and not fixed_p.any():
+            fixed_p = np.zeros_like(fixed_p)
+            fixed_p[0] = 1.0  # only drawn if nothing else was drafted: then some draft must be selected
+        self._fixed_law = fixed_p / fixed_p.sum() if self._fixed.size else fixed_p
+        if inner is None:
+            self.marginal = np.zeros_like(p)
+            self.marginal[self._fixed] = self._fixed_law
+            self._kept = np.zeros_like(p)
+            return
+        r = inner.marginal
+        self.marginal = r.copy()
+        self._kept = np.ones_like(p)
+        if self._fixed.size and p[self._fixed].any():
+            off = p.copy()
+            off[self._fixed] = 0.0
+            kept = np.minimum(r, _level(off, r, float(p[self._fixed].sum())) * off)
+            np.divide(kept, r, out=self._kept, where=r > 0)
+            self.marginal = kept
+            self.marginal[self._fixed] = float((r - kept).sum()) * self._fixed_law
+
+    def _split(self, drafts: NDArray[np.int64]) -> tuple[NDArray[np.int64], dict[int, int]]:
+        """The places of the sampled drafts, and token -> place for the fixed ones."""
+        fixed = np.isin(drafts, self._fixed)
+        return np.flatnonzero(~fixed), {int(drafts[i]): int(i) for i in np.flatnonzero(fixed)[::-1]}
+
+    def select(self, drafts: NDArray[np.int64], rng: UniformSource) -> int:
+        """The index of the selected draft; see :class:`~mdsd_core.decoding.choices.Selector`."""
+        sampled, fixed = self._split(drafts)
+        if sampled.size and self._inner is not None:
+            winner = int(sampled[self._inner.select(drafts[sampled], rng)])
+            if not fixed or rng.random() < self._kept[drafts[winner]]:
+                return winner
+        return fixed[int(self._fixed[draw_index(self._fixed_law, rng)])]
+
+    def selection_law(self, drafts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The exact law of that index, shape [n]."""
+        sampled, fixed = self._split(drafts)
+        law = np.zeros(drafts.size)
+        replaced = 1.0
+        if sampled.size and self._inner is not None:
+            won = self._inner.selection_law(drafts[sampled])
+            law[sampled] = won * self._kept[drafts[sampled]] if fixed else won
+            replaced = float((won * (1 - self._kept[drafts[sampled]])).sum())
+        if fixed:
+            np.add.at(law, [fixed[int(x)] for x in self._fixed], replaced * self._fixed_law)
+        return law
+
+
+class _LoneDraft:
+    """One sampled draft: it is the one selected."""
+
+    def __init__(self, marginal: NDArray[np.float64]) -> None:
+        self.marginal = marginal
+
+    def select(self, drafts: NDArray[np.int64], rng: UniformSource) -> int:
+        return 0
+
+    def selection_law(self, drafts: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.ones(drafts.size)
+
+
+class _Plan(Selector):
+    """A selector that knows its marginal."""
+
+    marginal: NDArray[np.float64]
+
+
+def _sampled(scheme: Scheme) -> int:
+    """How many drafts are sampled, the fixed ones left out."""
+    if isinstance(scheme, Deterministic):
+        return 0
+    if isinstance(scheme, TopThenSampled):
+        return scheme.sampled
+    return 1 if isinstance(scheme, SpecHubPairs) else scheme.drafts
+
+
+def _inner_selector(p: NDArray[np.float64], q: NDArray[np.float64], scheme: Scheme) -> "_LoneDraft | None":
+    """The optimal selection among the sampled drafts; None if none is ever sampled."""
+    if not selects(scheme):
+        raise UnsupportedScheme(f"no optimal selection plan is known for drafts of {scheme}")
+    w = scheme.weights(q)
+    total = float(w.sum())
+    if _sampled(scheme) == 0 or total == 0:
+        return None
+    return _LoneDraft(w / total)
+
+
+def _level(p: NDArray[np.float64], r: NDArray[np.float64], fixed_mass: float) -> float:
+    """The level lam >= 1 at which ``lam fixed_mass + sum min(r, lam p) = 1``.
+
+    The left side is concave and piecewise linear in lam and at most 1 at lam = 1, so Newton's method climbs to the
+    root from there and lands on it exactly, after at most as many steps as there are pieces (a handful, in practice).
+    """
+    level = 1.0
+    for _ in range(p.size + 1):
+        below = level * p < r
+        following = (1.0 - float(r[~below].sum())) / (fixed_mass + float(p[below].sum()))
+        if not following > level:
+            break
+        level = following
+    return level
