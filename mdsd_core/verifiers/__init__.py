@@ -10,10 +10,12 @@ from mdsd_core.verifiers.interface import (
     verifiers_for,
 )
 from mdsd_core.verifiers.recursive_rejection import RecursiveRejection
+from mdsd_core.verifiers.recursive_rejection_without import RecursiveRejectionWithout
 
 __all__ = [
     "Estimate",
     "RecursiveRejection",
+    "RecursiveRejectionWithout",
     "UnsupportedScheme",
     "Verdict",
     "VerificationPlan",

@@ -1,31 +1,28 @@
-"""Residuals ``(p - l q)_+`` of recursive rejection sampling: their mass, and a draw from them, in O(V) without a sort.
+"""Residuals ``(p - l w)_+`` of recursive rejection sampling: their mass, and a draw from them, in O(V) without a sort.
 
-Their one parameter, the level l, is passed divided by :data:`LIFT`, and q is multiplied by it here: a level can be as
-large as 1/q(x), which for a subnormal q(x) is beyond the largest float64. A power of two changes no digit.
+Their one parameter is the level l; w are the weights of a :class:`~mdsd_core.verifiers._node.Node`.
 """
 
 import numpy as np
 
 from mdsd_core._jit import sum_kernel
 
-LIFT = 2.0**64
-
 #: Tokens summed at a time in a draw: long enough for SIMD, short enough that the last scan costs nothing.
 _BLOCK = 512
 
 
 @sum_kernel
-def residual_mass(p, q, level):
-    """``Z(l) = sum_x (p_x - l q_x)_+`` with ``l = level * LIFT``."""
+def residual_mass(p, w, level):
+    """``Z(l) = sum_x (p_x - l w_x)_+``."""
     total = 0.0
     for x in range(p.size):
-        weight = p[x] - level * (q[x] * LIFT)
+        weight = p[x] - level * w[x]
         total += weight if weight > 0.0 else 0.0
     return total
 
 
 @sum_kernel
-def draw_residual(p, q, level, u):
+def draw_residual(p, w, level, u):
     """The token at ``u * Z(l)`` of the cumulative residual; -1 if the residual is empty.
 
     A token of weight 0 is never returned: the cumulative sum must *exceed* the point sought, and if rounding leaves
@@ -37,7 +34,7 @@ def draw_residual(p, q, level, u):
     for b in range(blocks):
         part = 0.0
         for x in range(b * _BLOCK, min((b + 1) * _BLOCK, p.size)):
-            weight = p[x] - level * (q[x] * LIFT)
+            weight = p[x] - level * w[x]
             part += weight if weight > 0.0 else 0.0
         mass[b] = part
         total += part
@@ -53,10 +50,23 @@ def draw_residual(p, q, level, u):
         return -1
     token = -1
     for x in range(chosen * _BLOCK, min((chosen + 1) * _BLOCK, p.size)):
-        weight = p[x] - level * (q[x] * LIFT)
+        weight = p[x] - level * w[x]
         if weight > 0.0:
             token = x
             below += weight
             if below > sought:
                 break
     return token
+
+
+@sum_kernel
+def rest_mass(w, gone):
+    """The sum of w without the tokens `gone`: summed without them, as what is left may be a tiny part of the whole."""
+    edges = np.sort(gone)
+    total, first = 0.0, 0
+    for i in range(edges.size + 1):
+        last = edges[i] if i < edges.size else w.size
+        for x in range(first, last):
+            total += w[x]
+        first = last + 1
+    return total

@@ -6,74 +6,93 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mdsd_core.schemes import Scheme, WithReplacement
-from mdsd_core.verifiers._residual import LIFT, draw_residual, residual_mass
+from mdsd_core.schemes import Scheme, TopThenSampled, WithReplacement
+from mdsd_core.verifiers._node import Node
+from mdsd_core.verifiers._residual import draw_residual, residual_mass, rest_mass
 from mdsd_core.verifiers.interface import UniformSource, Verdict, VerificationPlan, Verifier, register
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RecursiveRejectionPlan(VerificationPlan):
-    """RRS with replacement for one node: nothing to prepare, residuals are computed when a draft is rejected."""
+    """RRS for one node: nothing is prepared, a residual is computed when a draft has been rejected.
 
-    p: NDArray[np.float64]
-    q: NDArray[np.float64]
+    Attributes
+    ----------
+    node : Node
+        The node's distributions.
+    replacement : bool
+        Whether the sampled drafts are drawn with replacement. If not, rejected tokens leave the law of the next draft.
+    """
+
+    node: Node
+    replacement: bool
 
     def verify(self, drafts: ArrayLike, rng: UniformSource) -> Verdict:
         """Emit a token for these drafts.
 
-        Draws one uniform for each draft judged, and one more for the residual if all are rejected. O(V) for each
-        rejection.
+        Draws one uniform for each sampled draft judged, in order, and one more for the residual if all are rejected.
+        O(V) for each rejection.
         """
-        row = np.asarray(drafts).tolist()
-        level, mass = 0.0, 1.0  # the residual is (p - l q)_+ / mass, l = level * LIFT
-        for x in row:
-            weight = self.p[x] - level * (self.q[x] * LIFT)
-            if rng.random() * mass * self.q[x] < weight:
-                return Verdict(x, row.index(x))
-            next_level = level + mass / LIFT
-            next_mass = residual_mass(self.p, self.q, next_level)
+        p, w = self.node.p, self.node.w
+        row, sampled = self.node.rows(drafts)
+        level, mass, rest = 0.0, 1.0, self.node.total  # the residual is (p - level * w)_+ / mass
+        for index, x in enumerate(sampled):
+            weight = p[x] - level * w[x]
+            if rng.random() * (mass * (w[x] / rest)) < weight:
+                return self.node.emit(x, row)
+            next_level = level + mass / rest
+            next_mass = residual_mass(p, w, next_level)
             if next_mass == 0.0:
-                # The target's mass is used up: in exact arithmetic this draft had been accepted with certainty. If the
-                # target gives it nothing, rounding drew it; the residual before it still has mass.
+                # The target's mass is used up: in exact arithmetic this draft was accepted with certainty. If the
+                # target gives it nothing (rounding drew it), the residual before it still has mass.
                 if weight > 0.0:
-                    return Verdict(x, row.index(x))
+                    return self.node.emit(x, row)
                 break
             level, mass = next_level, next_mass
-        token = int(draw_residual(self.p, self.q, level, rng.random()))
-        return Verdict(token, row.index(token) if token in row else -1)
+            if not self.replacement and index + 1 < len(sampled):
+                rest = rest_mass(w, np.array(sampled[: index + 1]))
+        return self.node.emit(int(draw_residual(p, w, level, rng.random())), row)
 
     def output_law(self, drafts: ArrayLike) -> NDArray[np.float64]:
         """The exact law of the emitted token, by the textbook recursion on whole residual vectors."""
-        row = np.asarray(drafts).tolist()
-        law = np.zeros_like(self.p)
-        residual, reach = self.p, 1.0
-        for x in row:
-            accepted = min(1.0, residual[x] / self.q[x])
+        _, sampled = self.node.rows(drafts)
+        law = np.zeros_like(self.node.p)
+        residual, reach, w = self.node.p, 1.0, self.node.w.copy()
+        for x in sampled:
+            proposal = w / w.sum()
+            accepted = min(1.0, residual[x] / proposal[x])
             law[x] += reach * accepted
             reach *= 1.0 - accepted
-            rest = np.maximum(residual - self.q, 0.0)
+            rest = np.maximum(residual - proposal, 0.0)
             if rest.sum() == 0.0:
                 break
             residual = rest / rest.sum()
+            if not self.replacement:
+                w[x] = 0.0
         return law + reach * residual
 
 
 @register
 class RecursiveRejection(Verifier):
-    """RRS for independent drafts: accept draft j with probability ``min(1, r_j(x)/q_x)``, else ``r <- (r - q)_+``.
+    """RRS for independent drafts: accept draft x with probability ``min(1, r_x/q_x)``, else ``r <- (r - q)_+``.
 
+    r starts as p and is normalised after each step; if all drafts are rejected the token is drawn from the last r.
     Duplicates are judged again each time: skipping them would not be lossless. With one draft it is Leviathan's rule.
+
+    Of drafts that are the top-m tokens T and k independent ones off T, the k are judged by their law ``q/(1 - q(T))``
+    off T; the residual keeps p on T, where a residual draw is an accepted draft. This is lossless because RRS is, for
+    any draft distribution: T plays no part in what is emitted.
 
     Notes
     -----
     The residual before draft j + 1 is ``(p - l_j q)_+ / Z(l_j)`` with ``Z(l) = sum_x (p_x - l q_x)_+``, ``l_0 = 0``
     and ``l_{j+1} = l_j + Z(l_j)``: it does not depend on which tokens were rejected, and n drafts are all rejected
-    with probability ``Z(l_n)``. A verification costs O(nV), and so does the acceptance.
+    with probability ``Z(l_n)``. A verification costs O(nV), and so does the acceptance: neither needs a sort.
 
     References
     ----------
     Yang et al., "Multi-Candidate Speculative Decoding", arXiv 2401.06706, Algorithm 1; the rule for one draft is that
-    of Leviathan et al., arXiv 2211.17192.
+    of Leviathan et al., arXiv 2211.17192. The one-dimensional form is new here.
 
     Examples
     --------
@@ -88,22 +107,23 @@ class RecursiveRejection(Verifier):
     name: ClassVar[str] = "rrs"
 
     def supports(self, scheme: Scheme) -> bool:
-        """True for independent drafts."""
-        return isinstance(scheme, WithReplacement)
+        """True for independent drafts, and for the top tokens with independent drafts off them."""
+        return isinstance(scheme, WithReplacement) or (
+            isinstance(scheme, TopThenSampled) and (scheme.replacement or scheme.sampled == 1)
+        )
 
     def prepare(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> RecursiveRejectionPlan:
-        """Check the input; see :meth:`Verifier.prepare`."""
-        p, q = self.checked(p, q, scheme)
-        return RecursiveRejectionPlan(p, q)
+        """Check the input; see :meth:`Verifier.prepare`. O(V)."""
+        return RecursiveRejectionPlan(Node.of(*self.checked(p, q, scheme), scheme), replacement=True)
 
     def acceptance(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> float:
-        """``1 - Z(l_n)``, exact, in n passes over the vocabulary.
+        """``1 - Z(l_k) + p(T)`` for k sampled drafts: exact, in k passes over the vocabulary.
 
         The sums are direct (no sort, no differences of prefix sums), so the error is that of adding V numbers.
         """
-        p, q = self.checked(p, q, scheme)
+        node = Node.of(*self.checked(p, q, scheme), scheme)
         level, mass = 0.0, 1.0
-        for _ in range(scheme.drafts):
-            level += mass / LIFT
-            mass = residual_mass(p, q, level)
-        return 1.0 - mass
+        for _ in range(node.sampled):
+            level += mass / node.total
+            mass = residual_mass(node.p, node.w, level)
+        return float(1.0 - mass + node.p[list(node.fixed)].sum())

@@ -1,8 +1,9 @@
 """The exact law of what ``verify`` does with its uniforms, without knowing the rule.
 
 A verifier's behaviour is piecewise constant in each uniform it draws. :func:`decision_law` finds the pieces by
-bisection, to 2^-52, and adds up their lengths: an integral over the uniforms, not a simulation. Pieces are told apart
-by the whole subtree of decisions that follows.
+bisection and adds up their lengths: an integral over the uniforms, not a simulation. Two values of a uniform belong to
+one piece if the rule then does the same under each of a few fixed continuations. Should different pieces look alike
+under all of them, the lengths go to the wrong tokens: the comparison with the law fails, it cannot pass by mistake.
 """
 
 from itertools import pairwise
@@ -11,82 +12,61 @@ import numpy as np
 
 LAST = 1.0 - 2.0**-53  # the largest uniform
 
-
-class _NeedsMore(Exception):
-    pass
+_CONTINUATIONS = [np.random.default_rng(9).random(64).tolist(), [0.0] * 64, [LAST] * 64, [0.5] * 64]
+_CONTINUATIONS += np.random.default_rng(8).random((6, 64)).tolist()
+_PRECISION = 2.0**-46
 
 
 class Injected:
-    """A uniform source that plays the given values, then raises."""
+    """A uniform source that plays the given values and counts them."""
 
     def __init__(self, values):
-        self.values, self.used = list(values), 0
+        self.values, self.used = values, 0
 
     def random(self):
-        if self.used == len(self.values):
-            raise _NeedsMore
         self.used += 1
         return self.values[self.used - 1]
 
 
-def _run(verify, prefix):
-    """The verdict after these uniforms, or None if the rule asks for more of them."""
-    source = Injected(prefix)
-    try:
-        verdict = verify(source)
-    except _NeedsMore:
-        return None
-    assert source.used == len(prefix), "a rule must not ignore a uniform it could have left undrawn"
-    return verdict
+def _behaviour(plan, drafts, prefix):
+    """A verdict, if the rule ends with the prefix; else what it does under each continuation."""
+    seen = []
+    for continuation in _CONTINUATIONS:
+        source = Injected([*prefix, *continuation])
+        verdict = plan.verify(drafts, source)
+        assert source.used >= len(prefix)
+        if source.used == len(prefix):
+            return verdict
+        seen.append((verdict.token, verdict.accepted_index, source.used))
+    return tuple(seen)
 
 
-def _tree(verify, prefix, grid):
-    """Nested tuples: a verdict, or ((length, subtree), ...)."""
-    verdict = _run(verify, prefix)
-    if verdict is not None:
-        return (verdict.token, verdict.accepted_index)
-    known = {}
-
-    def at(u):
-        if u not in known:
-            known[u] = _tree(verify, (*prefix, u), grid)
-        return known[u]
-
-    def same(a, b):
-        if isinstance(a[0], int) or isinstance(b[0], int):
-            return a == b
-        return len(a) == len(b) and all(abs(s - t) < 1e-12 and same(x, y) for (s, x), (t, y) in zip(a, b))
-
-    points = sorted({0.0, LAST, *(g for g in grid if g <= LAST)})
-    pieces, start = [], 0.0
-    for left, right in pairwise(points):
-        low = left
-        while not same(at(low), at(right)):
-            a, b = low, right  # the first change after `low`
-            while b - a > 2.0**-52:
-                middle = 0.5 * (a + b)
-                a, b = (middle, b) if same(at(low), at(middle)) else (a, middle)
-            pieces.append((b - start, at(low)))
-            start = low = b
-    pieces.append((1.0 - start, at(points[-1])))
-    return tuple(pieces)
-
-
-def decision_law(plan, drafts, V, grid=()):
-    """The law of the token of ``plan.verify(drafts, source)``; asserts on the way that tokens are in range.
-
-    `grid` adds points at which to look for changes (a change that reverts between two points would be missed, and the
-    law would then not sum up: that shows as a failure, never as a pass).
-    """
+def decision_law(plan, drafts, V):
+    """The law of the token of ``plan.verify(drafts, source)``; asserts on the way that tokens are in range."""
     law = np.zeros(V)
 
-    def add(tree, weight):
-        if isinstance(tree[0], int):
-            assert 0 <= tree[0] < V
-            law[tree[0]] += weight
-        else:
-            for length, subtree in tree:
-                add(subtree, weight * length)
+    def explore(prefix, weight, behaviour):
+        if not isinstance(behaviour, tuple):
+            assert 0 <= behaviour.token < V
+            law[behaviour.token] += weight
+            return
+        known = {}
 
-    add(_tree(lambda source: plan.verify(drafts, source), (), grid), 1.0)
+        def at(u):
+            if u not in known:
+                known[u] = _behaviour(plan, drafts, (*prefix, u))
+            return known[u]
+
+        start = 0.0
+        for left, right in pairwise((0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, LAST)):
+            while at(left) != at(right):
+                a, b = left, right  # the first change after `left`
+                while b - a > _PRECISION:
+                    middle = 0.5 * (a + b)
+                    a, b = (middle, b) if at(middle) == at(left) else (a, middle)
+                explore((*prefix, left), weight * (b - start), at(left))
+                start = left = b
+        explore((*prefix, LAST), weight * (1.0 - start), at(LAST))
+
+    explore((), 1.0, _behaviour(plan, drafts, ()))
     return law

@@ -1,0 +1,103 @@
+"""Recursive rejection sampling (RRS) without replacement: rejected tokens leave the law of the next draft."""
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mdsd_core.schemes import Scheme, TopThenSampled, WithoutReplacement
+from mdsd_core.verifiers._node import Node
+from mdsd_core.verifiers._rejection_bracket import rejection_of_three
+from mdsd_core.verifiers._rejection_sampling import rejection_sampled
+from mdsd_core.verifiers._rejections import rejection_exact
+from mdsd_core.verifiers._residual_table import ResidualTable
+from mdsd_core.verifiers.interface import Estimate, Verifier, register
+from mdsd_core.verifiers.recursive_rejection import RecursiveRejectionPlan
+
+
+@register
+class RecursiveRejectionWithout(Verifier):
+    """RRS for drafts drawn sequentially without replacement.
+
+    After rejections R, draft x is accepted with probability ``min(1, r_x/q'_x)``, ``q' = q/(1 - q(R))`` off R, the law
+    it was really drawn from; else ``r <- (r - q')_+`` normalised. It is the verification of multi-candidate decoding,
+    SpecInfer, recursive speculative decoding and Sequoia.
+
+    Of drafts that are the top-m tokens T and k more drawn without replacement off T, the k are judged with q off T and
+    the residual keeps p on T. This is lossless because RRS is, for any draft distribution: T plays no part in what is
+    emitted. With k = 1 it is the greedy rule.
+
+    Notes
+    -----
+    The residual is ``(p - l w)_+ / Z(l)`` as with replacement, but the level rises by ``Z(l)/(1 - w(R))``, so that it
+    depends on the tokens rejected. A verification costs O(nV). The acceptance of two drafts is one sum over the
+    first rejected token, O(V log V); for more, see :meth:`acceptance`.
+
+    References
+    ----------
+    Yang et al., arXiv 2401.06706, Algorithm 2; Miao et al. (SpecInfer), arXiv 2305.09781; Jeon et al. (RSD), arXiv
+    2402.14160; Chen et al. (Sequoia), arXiv 2402.12374. The one-dimensional form is new here.
+
+    Examples
+    --------
+    The second draft is certain to be token 0, so its law is (1, 0), not (0.2, 0.8):
+
+    >>> rule = RecursiveRejectionWithout()
+    >>> rule.prepare([0.6, 0.4], [0.2, 0.8], WithoutReplacement(2)).output_law([1, 0])
+    array([0.5, 0.5])
+    >>> rule.acceptance([0.6, 0.4], [0.2, 0.8], WithoutReplacement(2))
+    1.0
+    """
+
+    name: ClassVar[str] = "rrs_without"
+
+    def supports(self, scheme: Scheme) -> bool:
+        """True for sequential drafts without replacement, and for the top tokens with such drafts off them."""
+        return isinstance(scheme, WithoutReplacement) or (
+            isinstance(scheme, TopThenSampled) and (not scheme.replacement or scheme.sampled == 1)
+        )
+
+    def prepare(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> RecursiveRejectionPlan:
+        """Check the input; see :meth:`Verifier.prepare`. O(V)."""
+        return RecursiveRejectionPlan(Node.of(*self.checked(p, q, scheme), scheme), replacement=False)
+
+    def acceptance(
+        self,
+        p: ArrayLike,
+        q: ArrayLike,
+        scheme: Scheme,
+        *,
+        histories: int = 8192,
+        rng: np.random.Generator | None = None,
+    ) -> float | Estimate:
+        """P(the emitted token is among the drafts).
+
+        Parameters
+        ----------
+        p, q, scheme
+            As for :meth:`Verifier.acceptance`.
+        histories : int
+            How many histories of rejections to sample where that is needed.
+        rng : numpy.random.Generator, optional
+            Where they are drawn from; a generator with a fixed seed if not given, so that results come again.
+
+        Returns
+        -------
+        float or Estimate
+            Exact for one or two sampled drafts, O(V log V), and for more on small supports. Three: a rigorous bracket
+            no wider than 1e-6 (level 1), some milliseconds at V = 50,000. Four and more: an interval of level 0.99
+            from sampled histories, one to three microseconds each.
+        """
+        node = Node.of(*self.checked(p, q, scheme), scheme)
+        order = ResidualTable.of(node.p, node.w)
+        fixed = float(node.p[list(node.fixed)].sum())
+        rejection = rejection_exact(order, node.sampled)
+        if rejection is not None:
+            return 1.0 - rejection + fixed
+        if node.sampled == 3:
+            least, most = rejection_of_three(order)
+            low, high = max(1.0 - most + fixed, 0.0), min(1.0 - least + fixed, 1.0)
+            return Estimate(0.5 * (low + high), low, high, 1.0, "bracket by bins of draft probability")
+        mean, half = rejection_sampled(order, node.sampled, histories, rng or np.random.default_rng(0))
+        value = 1.0 - mean + fixed
+        return Estimate(value, max(value - half, 0.0), min(value + half, 1.0), 0.99, f"{histories} sampled histories")

@@ -1,0 +1,35 @@
+"""Every rule with every scheme it supports: lossless by enumeration, acceptance equal to it, verify as the law says."""
+
+import numpy as np
+import pytest
+
+from mdsd_core.verifiers import Estimate
+from tests.instances import total_variation
+from tests.verifiers.cases import PAIRS, combinations, enumerated, label
+from tests.verifiers.decision_tree import decision_law
+
+
+def test_there_are_enough_instances():
+    assert len(PAIRS) >= 300
+    assert {p.size for p, _ in PAIRS} == set(range(1, 7))
+
+
+@pytest.mark.parametrize(("rule", "scheme"), combinations(), ids=label)
+def test_output_law_is_lossless_and_acceptance_exact(rule, scheme):
+    for p, q in PAIRS:
+        law, accepted = enumerated(rule.prepare(p, q, scheme), scheme, q)
+        assert total_variation(law, p) <= 1e-12
+        assert not law[p == 0].any()
+        acceptance = rule.acceptance(p, q, scheme)
+        assert not isinstance(acceptance, Estimate)
+        assert abs(acceptance - accepted) <= 1e-12
+
+
+@pytest.mark.parametrize(("rule", "scheme"), combinations(), ids=label)
+def test_verify_follows_output_law(rule, scheme):
+    rng = np.random.default_rng(scheme.drafts)
+    chosen = rng.permutation(len(PAIRS))[:25]
+    for p, q in [PAIRS[i] for i in chosen]:
+        plan = rule.prepare(p, q, scheme)
+        drafts = scheme.sample(q, rng)
+        assert total_variation(decision_law(plan, drafts, p.size), plan.output_law(drafts)) <= 1e-12
