@@ -1,7 +1,10 @@
 """Verifiers: rules that turn drafts into one token of the target's law."""
 
+from mdsd_core.verifiers.deterministic import DeterministicChildren
+from mdsd_core.verifiers.greedy import Greedy
 from mdsd_core.verifiers.interface import (
     Estimate,
+    UniformSource,
     UnsupportedScheme,
     Verdict,
     VerificationPlan,
@@ -9,13 +12,22 @@ from mdsd_core.verifiers.interface import (
     verifier,
     verifiers_for,
 )
+from mdsd_core.verifiers.kseq import KSeq
 from mdsd_core.verifiers.recursive_rejection import RecursiveRejection
 from mdsd_core.verifiers.recursive_rejection_without import RecursiveRejectionWithout
+from mdsd_core.verifiers.spechub import SpecHub
+from mdsd_core.verifiers.token_matching import TokenMatching
 
 __all__ = [
+    "DeterministicChildren",
     "Estimate",
+    "Greedy",
+    "KSeq",
     "RecursiveRejection",
     "RecursiveRejectionWithout",
+    "SpecHub",
+    "TokenMatching",
+    "UniformSource",
     "UnsupportedScheme",
     "Verdict",
     "VerificationPlan",

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.schemes import NO_DRAFT, Scheme
-from mdsd_core.verifiers.interface import Verdict
+from mdsd_core.verifiers._residual import draw
+from mdsd_core.verifiers.interface import UniformSource, Verdict
 
 #: Scale of the weights, a power of two so that no digit changes: what is divided by them (the level of a residual, 1/w)
 #: would leave the range of float64 for subnormal draft probabilities.
@@ -74,3 +75,26 @@ class Node:
     def emit(self, token: int, row: list[int]) -> Verdict:
         """The verdict on a token: it counts as accepted if it is any of the drafts."""
         return Verdict(token, row.index(token) if token in row else -1)
+
+    def draw_from(self, weights: NDArray[np.float64], judged: list[int], rng: UniformSource) -> int:
+        """A token drawn by the weights of a residual, after these drafts were judged and rejected.
+
+        If the residual is empty, its mass was lost to rounding: in exact arithmetic the last draft was accepted with
+        certainty, and it is the token. Should the target give it nothing, the token is drawn from the target, with
+        one more uniform.
+        """
+        token = int(draw(weights, rng.random()))
+        if token < 0:
+            token = judged[-1] if self.p[judged[-1]] > 0.0 else int(draw(self.p, rng.random()))
+        return token
+
+    def law_of_draw(self, weights: NDArray[np.float64], judged: list[int]) -> NDArray[np.float64]:
+        """The law of :meth:`draw_from`."""
+        total = weights.sum()
+        if total > 0.0:
+            return weights / total
+        law = np.zeros_like(self.p)
+        if self.p[judged[-1]] == 0.0:
+            return law + self.p
+        law[judged[-1]] = 1.0
+        return law

@@ -1,7 +1,4 @@
-"""Residuals ``(p - l w)_+`` of recursive rejection sampling: their mass, and a draw from them, in O(V) without a sort.
-
-Their one parameter is the level l; w are the weights of a :class:`~mdsd_core.verifiers._node.Node`.
-"""
+"""Weights that a token is drawn from, and the draw, in O(V) without a sort."""
 
 import numpy as np
 
@@ -22,20 +19,29 @@ def residual_mass(p, w, level):
 
 
 @sum_kernel
-def draw_residual(p, w, level, u):
-    """The token at ``u * Z(l)`` of the cumulative residual; -1 if the residual is empty.
+def residual(p, w, level):
+    """``(p - l w)_+``, shape [V]."""
+    weights = np.empty(p.size)
+    for x in range(p.size):
+        weight = p[x] - level * w[x]
+        weights[x] = weight if weight > 0.0 else 0.0
+    return weights
+
+
+@sum_kernel
+def draw(weights, u):
+    """The token at ``u`` times their sum of the cumulative weights (all >= 0); -1 if all are 0.
 
     A token of weight 0 is never returned: the cumulative sum must *exceed* the point sought, and if rounding leaves
     the point beyond the end, the last token of positive weight is taken.
     """
-    blocks = (p.size + _BLOCK - 1) // _BLOCK
+    blocks = (weights.size + _BLOCK - 1) // _BLOCK
     mass = np.empty(blocks)
     total = 0.0
     for b in range(blocks):
         part = 0.0
-        for x in range(b * _BLOCK, min((b + 1) * _BLOCK, p.size)):
-            weight = p[x] - level * w[x]
-            part += weight if weight > 0.0 else 0.0
+        for x in range(b * _BLOCK, min((b + 1) * _BLOCK, weights.size)):
+            part += weights[x]
         mass[b] = part
         total += part
     sought = u * total
@@ -46,16 +52,14 @@ def draw_residual(p, w, level, u):
             chosen, below, reached = b, reached, reached + mass[b]
             if reached > sought:
                 break
-    if chosen < 0:
-        return -1
     token = -1
-    for x in range(chosen * _BLOCK, min((chosen + 1) * _BLOCK, p.size)):
-        weight = p[x] - level * w[x]
-        if weight > 0.0:
-            token = x
-            below += weight
-            if below > sought:
-                break
+    if chosen >= 0:
+        for x in range(chosen * _BLOCK, min((chosen + 1) * _BLOCK, weights.size)):
+            if weights[x] > 0.0:
+                token = x
+                below += weights[x]
+                if below > sought:
+                    break
     return token
 
 

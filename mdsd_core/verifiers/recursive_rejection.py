@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.schemes import Scheme, TopThenSampled, WithReplacement
 from mdsd_core.verifiers._node import Node
-from mdsd_core.verifiers._residual import draw_residual, residual_mass, rest_mass
+from mdsd_core.verifiers._residual import draw, residual, residual_mass, rest_mass
 from mdsd_core.verifiers.interface import UniformSource, Verdict, VerificationPlan, Verifier, register
 
 
@@ -51,25 +51,25 @@ class RecursiveRejectionPlan(VerificationPlan):
             level, mass = next_level, next_mass
             if not self.replacement and index + 1 < len(sampled):
                 rest = rest_mass(w, np.array(sampled[: index + 1]))
-        return self.node.emit(int(draw_residual(p, w, level, rng.random())), row)
+        return self.node.emit(int(draw(residual(p, w, level), rng.random())), row)
 
     def output_law(self, drafts: ArrayLike) -> NDArray[np.float64]:
         """The exact law of the emitted token, by the textbook recursion on whole residual vectors."""
         _, sampled = self.node.rows(drafts)
         law = np.zeros_like(self.node.p)
-        residual, reach, w = self.node.p, 1.0, self.node.w.copy()
+        r, reach, w = self.node.p, 1.0, self.node.w.copy()
         for x in sampled:
             proposal = w / w.sum()
-            accepted = min(1.0, residual[x] / proposal[x])
+            accepted = min(1.0, r[x] / proposal[x])
             law[x] += reach * accepted
             reach *= 1.0 - accepted
-            rest = np.maximum(residual - proposal, 0.0)
-            if rest.sum() == 0.0:
+            left = np.maximum(r - proposal, 0.0)
+            if left.sum() == 0.0:
                 break
-            residual = rest / rest.sum()
+            r = left / left.sum()
             if not self.replacement:
                 w[x] = 0.0
-        return law + reach * residual
+        return law + reach * r
 
 
 @register
