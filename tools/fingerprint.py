@@ -1,0 +1,66 @@
+"""When is an executed notebook still good? When nothing it depends on has changed: by content, never by time stamps."""
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from mdsd_core.study.provenance import versions
+from tools.notebooks import Notebook
+from tools.project import Project
+
+
+def digest_of(content: Any) -> str:
+    """SHA-256 of a JSON value."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def digest_of_files(root: Path, paths: Iterable[Path]) -> str:
+    """SHA-256 over names (relative to `root`) and bytes."""
+    digest = hashlib.sha256()
+    for path in sorted(set(paths)):
+        data = path.read_bytes()
+        digest.update(f"{path.relative_to(root).as_posix()}\0{len(data)}\0".encode() + data)
+    return digest.hexdigest()
+
+
+def _sources(folder: Path, *endings: str) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.suffix in endings and "__pycache__" not in path.parts]
+
+
+def _inputs(project: Project) -> list[Path]:
+    """What notebooks read: files in folders below ``reference/<profile>/``, and data files beside the notebooks.
+
+    The reference *values* (``reference/<profile>/NAME.json``) and the figures are no inputs: a notebook that read
+    them would be compared with itself.
+    """
+    found = [path for path in project.reference.glob("*/*/**/*") if path.is_file()]
+    if project.notebooks.is_dir():
+        own = {".ipynb", ".pyc"}
+        found += [p for p in project.notebooks.iterdir() if p.is_file() and p.suffix not in own]
+    return [path for path in found if path.name != "budget.toml"]
+
+
+def shared_parts(project: Project) -> dict[str, str]:
+    """What all notebooks depend on, hashed part by part."""
+    root = project.root
+    lock = root / "requirements.lock"
+    return {
+        "mdsd_core": digest_of_files(root, _sources(root / "mdsd_core", ".py", ".json", ".toml", ".npz")),
+        "benchmarks": digest_of_files(root, _sources(root / "benchmarks", ".py")),
+        "inputs": digest_of_files(root, _inputs(project)),
+        "lock": digest_of_files(root, [path for path in (lock, root / "assets.lock") if path.exists()]),
+        "versions": digest_of({**versions(), "machine": platform.machine()}),
+    }
+
+
+def fingerprint(notebook: Notebook, parameters: dict[str, Any], shared: dict[str, str]) -> dict[str, str]:
+    """All that decides the outputs of `notebook`, hashed part by part, so that a change can be named."""
+    return {"notebook": digest_of(notebook.source()), "parameters": digest_of(parameters), **shared}
+
+
+def changed_parts(old: dict[str, str], new: dict[str, str]) -> list[str]:
+    """The names of the parts that differ."""
+    return [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]

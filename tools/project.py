@@ -1,0 +1,64 @@
+"""Where things lie in a checkout."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class ProjectError(Exception):
+    """Something that the user can mend; printed without a traceback."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """The folders of the checkout at `root`."""
+
+    root: Path
+
+    @property
+    def notebooks(self) -> Path:
+        """The notebooks' sources, stripped."""
+        return self.root / "notebooks"
+
+    @property
+    def book(self) -> Path:
+        """The book's pages, configuration and table of contents."""
+        return self.root / "book"
+
+    @property
+    def results(self) -> Path:
+        """What the notebooks of the last run wrote (not in git)."""
+        return self.root / "results"
+
+    @property
+    def reference(self) -> Path:
+        """What results are compared with (in git)."""
+        return self.root / "reference"
+
+    @property
+    def build(self) -> Path:
+        """Everything made (not in git)."""
+        return self.root / "_build"
+
+    @property
+    def stage(self) -> Path:
+        """The book's sources as Sphinx gets them."""
+        return self.build / "book-src"
+
+    @property
+    def html(self) -> Path:
+        """The built book."""
+        return self.build / "html"
+
+    def executed(self, profile: str) -> Path:
+        """The executed notebooks of a profile, each with its record and its own results folder."""
+        return self.build / "executed" / profile
+
+    def version(self) -> str:
+        """The version in pyproject.toml."""
+        with open(self.root / "pyproject.toml", "rb") as file:
+            return str(tomllib.load(file)["project"]["version"])
+
+
+#: The checkout that this file is part of.
+HERE = Project(Path(__file__).resolve().parent.parent)
