@@ -1,0 +1,110 @@
+import json
+
+import pytest
+
+from mdsd_core.study.results import Results, estimate, exact
+from tools.markup import add_provenance, fill_numbers
+from tools.project import ProjectError
+
+FACTS = {"version": "1.2", "commit": "abc", "date": "2026-01-02", "profile": "ci"}
+
+
+def read(name):
+    if name != "01_first_look":
+        raise FileNotFoundError(f"{name}.json is missing")
+    values = {
+        "rate": exact(0.123456, atol=1e-4),
+        "rates.by_n": exact([[0.5, 0.25]], atol=1e-4),
+        "mean": estimate(0.5, (0.25, 0.75), atol=1e-4),
+        "contexts": exact(1234, atol=0),
+    }
+    return Results(name, "ci", {}, values)
+
+
+@pytest.mark.parametrize(
+    ("text", "filled"),
+    [
+        ("a [[01_first_look.rate:.3f]] b", "a 0.123 b"),
+        ("[[01_first_look.rates.by_n.0.1:.2f]]", "0.25"),
+        ("[[01_first_look.mean:interval .1f]]", "0.5 (0.2 to 0.8)"),
+        ("[[01_first_look.contexts:,]]", "1,234"),
+        ("[[version]], [[commit]], [[date]], [[profile]]", "1.2, abc, 2026-01-02, ci"),
+        ("x[[0, 1]] and [[a.b]]", "x[[0, 1]] and [[a.b]]"),
+    ],
+)
+def test_numbers_are_filled_in(text, filled):
+    assert fill_numbers(text, read, FACTS, "page") == filled
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[01_first_look.rats:.3f]]",
+        "[[02_other.rate]]",
+        "[[01_first_look.rate:interval .1f]]",
+        "[[01_first_look.rates.by_n.0.2]]",
+        "[[01_first_look.rate:nonsense]]",
+    ],
+)
+def test_a_number_that_is_not_there_is_an_error(text):
+    with pytest.raises(ProjectError, match=r"page: .*cannot be filled in"):
+        fill_numbers(text, read, FACTS, "page")
+
+
+FIGURE = """Before.
+
+```{figure} ../results/figures/a.png
+:name: fig-a
+:alt: A line.
+
+The caption.
+```
+
+After."""
+
+
+@pytest.fixture
+def page(tmp_path):
+    figures = tmp_path / "results" / "figures"
+    figures.mkdir(parents=True)
+    (figures / "a.png").write_bytes(b"")
+    note = {"notebook": "01_first_look", "parameters": {"profile": "ci"}, "made": {"commit": "abc+changes"}}
+    (figures / "a.json").write_text(json.dumps(note))
+    (tmp_path / "notebooks").mkdir()
+    return tmp_path / "notebooks" / "01_first_look.ipynb"
+
+
+@pytest.mark.parametrize("fence", ["```", "::::"])
+def test_the_line_stands_under_the_caption(page, tmp_path, fence):
+    text = add_provenance(FIGURE.replace("```", fence), page, tmp_path)
+    line = r"Made by notebook 01\_first\_look, commit abc+changes, parameters profile=ci."
+    assert f"The caption.\n\n{line}\n{fence}\n\nAfter." in text
+    assert text.startswith("Before.\n")
+
+
+def test_other_directives_stay_as_they_are(page, tmp_path):
+    text = "```{code-cell}\nx\n```\n\n```{figure-md} y\n```"
+    assert add_provenance(text, page, tmp_path) == text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (":alt: A line.\n", "", "say in `:alt:`"),
+        ("The caption.\n", "", "has no caption"),
+        ("a.png", "b.png", "no such file"),
+    ],
+)
+def test_a_figure_without_alt_text_caption_or_file_is_refused(page, tmp_path, old, new, message):
+    with pytest.raises(ProjectError, match=message):
+        add_provenance(FIGURE.replace(old, new), page, tmp_path)
+
+
+def test_a_figure_of_unknown_origin_is_refused_but_a_drawing_is_not(page, tmp_path):
+    (tmp_path / "results" / "figures" / "a.json").unlink()
+    with pytest.raises(ProjectError, match="no note of where it comes from"):
+        add_provenance(FIGURE, page, tmp_path)
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "a.svg").write_text("<svg/>")
+    drawing = FIGURE.replace("results/figures/a.png", "images/a.svg")
+    assert add_provenance(drawing, page, tmp_path) == drawing

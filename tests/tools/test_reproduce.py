@@ -1,0 +1,98 @@
+"""`make check` on a checkout in which one thing is wrong."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from mdsd_core.study.results import estimate, exact, timing, write_results
+from tests.tools.conftest import REPOSITORY, write_notebook
+from tools.project import ProjectError
+from tools.reproduce import differences, names_to_check
+from tools.write_reference import write_reference
+
+
+@pytest.fixture
+def checked(project):
+    """One notebook with its results and a reference that agrees."""
+    write_notebook(project, "01_good")
+    values = {
+        "rate": exact(0.75, atol=1e-4),
+        "mean": estimate(0.5, (0.4, 0.6), atol=1e-4),
+        "seconds": timing(3.0),
+    }
+    write_results("01_good", "ci", values, {"profile": "ci"}, folder=project.results)
+    assert write_reference(project, "ci") == [
+        "reference/ci/01_good.json is missing: `make reference PROFILE=ci` writes it from the results; "
+        "if the notebook is gone, delete results/01_good.json"
+    ]
+    assert differences(project, "01_good") == []
+    return project
+
+
+def edit(path, change):
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def found(project):
+    return [text for name in names_to_check(project) for text in differences(project, name)]
+
+
+@pytest.mark.parametrize(
+    ("key", "field", "value", "good"),
+    [
+        ("rate", "value", 0.7502, False),
+        ("rate", "value", 0.75005, True),
+        ("mean", "interval", [0.4, 0.61], False),
+        ("rate", "tolerance", None, False),
+        ("seconds", "value", 300.0, True),
+    ],
+)
+def test_a_planted_change_in_the_reference_is_found(checked, key, field, value, good):
+    def plant(content):
+        content["values"][key][field] = value
+
+    edit(checked.reference / "ci" / "01_good.json", plant)
+    assert (found(checked) == []) is good
+
+
+def test_missing_files_are_named_with_what_makes_them(checked):
+    (checked.reference / "ci" / "01_good.json").unlink()
+    assert "reference/ci/01_good.json is missing: `make reference PROFILE=ci`" in found(checked)[0]
+    (checked.results / "01_good.json").unlink()
+    assert found(checked) == ["results/01_good.json is missing: `make notebooks` or `make book` writes it"]
+
+
+def test_a_reference_without_a_notebook_is_found_and_cleared(checked):
+    shutil.copy(checked.reference / "ci" / "01_good.json", checked.reference / "ci" / "02_gone.json")
+    assert found(checked) == ["results/02_gone.json is missing: `make notebooks` or `make book` writes it"]
+    assert write_reference(checked, "ci") == ["reference/ci/02_gone.json is gone with its notebook"]
+    assert found(checked) == []
+
+
+def test_results_of_another_profile_do_not_become_the_reference(checked):
+    with pytest.raises(ProjectError, match=r"results/01_good\.json is of the profile ci, not quick"):
+        write_reference(checked, "quick")
+
+
+def test_the_check_itself_fails_on_a_planted_change(checked):
+    for name in ("mdsd_core", "tools", "checks", "pyproject.toml"):
+        copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copyfile
+        options = {"dirs_exist_ok": True} if copy is shutil.copytree else {}
+        copy(REPOSITORY / name, checked.root / name, **options)
+
+    def check():
+        command = [sys.executable, "-m", "pytest", "-q", "checks/test_reproduction.py"]
+        return subprocess.run(command, cwd=checked.root, capture_output=True, text=True)
+
+    good = check()
+    assert good.returncode == 0, good.stdout
+    assert "1 passed" in good.stdout
+    edit(checked.reference / "ci" / "01_good.json", lambda content: content["values"]["rate"].update(value=0.76))
+    bad = check()
+    assert bad.returncode == 1
+    assert "rate is 0.75, the reference 0.76, the tolerance 0.0001" in bad.stdout

@@ -1,0 +1,246 @@
+"""A headless Chromium under our control: what a page requests, what its scripts say, what it looks like.
+
+Speaks the DevTools protocol over the web-socket client of tornado, which Jupyter brings along anyway.
+"""
+
+import asyncio
+import base64
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tornado.websocket import WebSocketClientConnection, websocket_connect
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--disable-extensions",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--no-first-run",
+    "--remote-debugging-port=0",
+)
+
+
+def find_chromium() -> str | None:
+    """The path of Chromium (or Chrome) on this machine, None if there is none."""
+    return next((path for path in map(shutil.which, _NAMES) if path), None)
+
+
+class Browser:
+    """A Chromium with one tab, as a context manager.
+
+    Attributes
+    ----------
+    requests : list of str
+        Addresses requested since the last :meth:`open`.
+    failed : list of str
+        Those that failed, with the reason.
+    messages : list of str
+        Errors and warnings of the page's scripts since then.
+    downloads : Path
+        The folder that downloads go to.
+    """
+
+    def __init__(self, executable: str, timeout: float = 60.0) -> None:
+        self._executable = executable
+        self._timeout = timeout
+        self._loop = asyncio.new_event_loop()
+        self._number = 0
+        self._session: str | None = None
+        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._addresses: dict[str, str] = {}
+        self._loaded = asyncio.Event()
+        self._forget()
+
+    def __enter__(self) -> "Browser":
+        self._folder = tempfile.TemporaryDirectory(prefix="mdsd-chromium-", ignore_cleanup_errors=True)
+        self.downloads = Path(self._folder.name) / "downloads"
+        command = [self._executable, *_FLAGS, f"--user-data-dir={self._folder.name}/profile", "about:blank"]
+        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        try:
+            self._run(self._connect(self._wait_for_address()))
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.wait()
+        if self._process.stderr:
+            self._process.stderr.close()
+        tasks = asyncio.all_tasks(self._loop)
+        for task in tasks:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self._loop.close()
+        self._folder.cleanup()
+
+    def _run(self, work: Awaitable[Any]) -> Any:
+        return self._loop.run_until_complete(asyncio.wait_for(work, self._timeout))
+
+    def _fail(self, reader: asyncio.Task[None]) -> None:
+        """The reader ended: whoever waits for an answer will get none."""
+        if reader.cancelled():
+            return
+        for answer in self._answers.values():
+            answer.set_exception(reader.exception() or RuntimeError("Chromium closed the connection"))
+        self._answers.clear()
+
+    def _wait_for_address(self) -> str:
+        said = []
+        assert self._process.stderr is not None
+        for line in self._process.stderr:  # ends when the process does
+            said.append(line)
+            match = re.search(r"DevTools listening on (ws://\S+)", line)
+            if match:
+                return match[1]
+        raise RuntimeError(f"Chromium did not start:\n{''.join(said)}")
+
+    async def _connect(self, address: str) -> None:
+        self._socket: WebSocketClientConnection = await websocket_connect(address, max_message_size=2**28)
+        self._reader = asyncio.ensure_future(self._read())
+        self._reader.add_done_callback(self._fail)
+        target = (await self._call("Target.createTarget", url="about:blank"))["targetId"]
+        self._session = (await self._call("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
+        for domain in ("Page", "Network", "Runtime", "Log"):
+            await self._call(f"{domain}.enable")
+        await self._call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(self.downloads))
+
+    async def _read(self) -> None:
+        while (text := await self._socket.read_message()) is not None:
+            message = json.loads(text)
+            if "id" in message:
+                self._answers.pop(message["id"]).set_result(message)
+            else:
+                self._note(message["method"], message["params"])
+
+    async def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        self._number += 1
+        message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
+        if self._session and not method.startswith("Browser."):
+            message["sessionId"] = self._session
+        answer = self._answers[self._number] = self._loop.create_future()
+        await self._socket.write_message(json.dumps(message))
+        content = await answer
+        if "error" in content:
+            raise RuntimeError(f"{method}: {content['error']['message']}")
+        return dict(content["result"])
+
+    def _forget(self) -> None:
+        self.requests: list[str] = []
+        self.failed: list[str] = []
+        self.messages: list[str] = []
+
+    def _note(self, event: str, about: dict[str, Any]) -> None:
+        if event == "Page.loadEventFired":
+            self._loaded.set()
+        elif event == "Network.requestWillBeSent":
+            address = self._addresses[about["requestId"]] = about["request"]["url"]
+            self.requests.append(address)
+        elif event == "Network.loadingFailed":
+            address = self._addresses.get(about["requestId"], "?")
+            self.failed.append(f"{address}: {about['errorText']}")
+        elif event == "Network.responseReceived" and about["response"]["status"] >= 400:
+            self.failed.append(f"{about['response']['url']}: status {about['response']['status']}")
+        elif event == "Runtime.exceptionThrown":
+            details = about["exceptionDetails"]
+            self.messages.append(details.get("exception", {}).get("description", details["text"]))
+        elif event == "Runtime.consoleAPICalled" and about["type"] in ("error", "warning", "assert"):
+            words = [str(argument.get("value", argument.get("description"))) for argument in about["args"]]
+            self.messages.append(f"{about['type']}: {' '.join(words)}")
+        elif event == "Log.entryAdded" and about["entry"]["level"] == "error":
+            self.messages.append(f"{about['entry']['text']} {about['entry'].get('url', '')}")
+
+    def open(self, address: str, width: int = 1280, height: int = 900, *, dark: bool = False) -> None:
+        """Show a page in a window of that size, and wait until it is loaded and its mathematics are set."""
+        self._run(self._open(address, width, height, dark))
+
+    async def _open(self, address: str, width: int, height: int, dark: bool) -> None:
+        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        await self._call("Emulation.setEmulatedMedia", media="screen", features=scheme)
+        phone = width < 600
+        await self._call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone
+        )
+        await self._navigate("about:blank")  # a script of the last page must not add to what we note
+        self._forget()
+        await self._navigate(address)
+        await self._until(_READY)
+
+    async def _navigate(self, address: str) -> None:
+        self._loaded = asyncio.Event()
+        answer = await self._call("Page.navigate", url=address)
+        if "errorText" in answer:
+            raise RuntimeError(f"{address}: {answer['errorText']}")
+        await self._loaded.wait()
+
+    def evaluate(self, expression: str) -> Any:
+        """The value of a JavaScript expression; promises are awaited."""
+        return self._run(self._evaluate(expression))
+
+    async def _evaluate(self, expression: str) -> Any:
+        answer = await self._call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        if "exceptionDetails" in answer:
+            details = answer["exceptionDetails"]
+            raise RuntimeError(f"{expression}: {details.get('exception', {}).get('description', details['text'])}")
+        return answer["result"].get("value")
+
+    def until(self, expression: str) -> None:
+        """Wait until a JavaScript expression is true."""
+        self._run(self._until(expression))
+
+    async def _until(self, expression: str) -> None:
+        while not await self._evaluate(expression):
+            await asyncio.sleep(0.05)
+
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        """Wait until `condition` holds on this side (a downloaded file, say)."""
+
+        async def waiting() -> None:
+            while not condition():
+                await asyncio.sleep(0.05)
+
+        self._run(waiting())
+
+    def screenshot(self, path: Path, *, whole: bool = False) -> None:
+        """Store what is shown as PNG; `whole`: the page down to its end."""
+        answer = self._run(self._call("Page.captureScreenshot", format="png", captureBeyondViewport=whole))
+        path.write_bytes(base64.b64decode(answer["data"]))
+
+    def print_pdf(self, path: Path) -> None:
+        """Print the page to PDF, A4, with page numbers."""
+        footer = '<div style="font-size:8px;width:100%;text-align:center"><span class="pageNumber"></span></div>'
+        self._run(self._call("Emulation.setEmulatedMedia", media="print"))
+        answer = self._run(
+            self._call(
+                "Page.printToPDF",
+                paperWidth=8.27,
+                paperHeight=11.69,
+                printBackground=True,
+                displayHeaderFooter=True,
+                headerTemplate="<span></span>",
+                footerTemplate=footer,
+            )
+        )
+        path.write_bytes(base64.b64decode(answer["data"]))
+
+
+#: The mathematics of the page are set, if it has any.
+_READY = """!document.querySelector("script[src*=mathjax]")
+    || !!window.MathJax?.startup?.promise && window.MathJax.startup.promise.then(() => true)"""
