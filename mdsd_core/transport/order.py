@@ -48,29 +48,50 @@ def ratio_order(p: NDArray[np.float64], w: NDArray[np.float64]) -> RatioOrder:
     """
     bits = max(int(p.size - 1).bit_length(), 1)
     keys = np.empty(p.size, dtype=np.uint64)
-    keys = keys[: _pack(p, w, bits, keys)]
+    count, extreme = _pack(p, w, bits, keys)
+    if extreme:
+        return _extreme_order(p, w)
+    keys = keys[:count]
     keys.sort()
     tokens = keys.view(np.int64)  # the ids take the place of the keys
     sorted_p, sorted_w = np.empty(keys.size), np.empty(keys.size)
     if not _unpack(p, w, bits, keys, _PATIENCE * keys.size, tokens, sorted_p, sorted_w):
         tokens = np.flatnonzero(w)
-        with np.errstate(over="ignore"):  # a ratio beyond the largest float is infinite, and last
-            tokens = tokens[np.argsort(p[tokens] / w[tokens], kind="stable")]
+        tokens = tokens[np.argsort(p[tokens] / w[tokens], kind="stable")]
         sorted_p, sorted_w = p[tokens], w[tokens]
     return RatioOrder(tokens, sorted_p, sorted_w)
 
 
+def _extreme_order(p: NDArray[np.float64], w: NDArray[np.float64]) -> RatioOrder:
+    """The same where some ratio leaves the range of normal doubles: mantissas and exponents apart.
+
+    Tokens of tiny weight still compete with each other for the later drafts without replacement.
+    """
+    tokens = np.flatnonzero(w)
+    p_mantissa, p_exponent = np.frexp(p[tokens])
+    w_mantissa, w_exponent = np.frexp(w[tokens])
+    mantissa, exponent = np.frexp(p_mantissa / w_mantissa)
+    exponent = np.where(p_mantissa > 0.0, exponent + p_exponent - w_exponent, np.iinfo(np.int32).min)
+    tokens = tokens[np.lexsort((mantissa, exponent))]
+    return RatioOrder(tokens, p[tokens], w[tokens])
+
+
 @kernel
 def _pack(p, w, bits, keys):
-    """Leading bits of the ratio (its sign, always 0, shifted out), then the id; returns how many there are."""
+    """Leading bits of the ratio (its sign, always 0, shifted out), then the id.
+
+    Returns how many there are, and whether a ratio of two positive numbers overflows or is subnormal.
+    """
     low = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
-    m = 0
+    m, extreme = 0, False
     for x in range(p.size):
         if w[x] > 0.0:
-            ratio = np.float64(p[x] / w[x]).view(np.uint64) << np.uint64(1)
-            keys[m] = (ratio & ~low) | np.uint64(x)
+            ratio = np.float64(p[x] / w[x])
+            if ratio == np.inf or (ratio < 2.3e-308 and p[x] > 0.0):
+                extreme = True
+            keys[m] = ((ratio.view(np.uint64) << np.uint64(1)) & ~low) | np.uint64(x)
             m += 1
-    return m
+    return m, extreme
 
 
 @kernel

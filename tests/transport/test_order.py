@@ -1,5 +1,8 @@
 """The order by p/w: exact, ties by id, whatever the sort of the machine does."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -10,8 +13,18 @@ from tests.instances import adversarial_pairs, dirichlet_pair, random_pairs, sof
 
 def stable_order(p, w):
     tokens = np.flatnonzero(w)
-    with np.errstate(over="ignore"):
-        return tokens[np.argsort(p[tokens] / w[tokens], kind="stable")]
+    with np.errstate(over="ignore", under="ignore"):
+        ratio = p[tokens] / w[tokens]
+    if np.isfinite(ratio).all() and not ((ratio < 2.3e-308) & (p[tokens] > 0)).any():
+        return tokens[np.argsort(ratio, kind="stable")]
+
+    def key(x):
+        """The ratio rounded to double precision, with an unlimited exponent."""
+        (a, i), (b, j) = math.frexp(p[x]), math.frexp(w[x])
+        mantissa, shift = math.frexp(a / b)
+        return Fraction(mantissa) * Fraction(2) ** (i - j + shift)
+
+    return np.array(sorted(tokens.tolist(), key=key))
 
 
 def pairs():
@@ -51,3 +64,10 @@ def test_both_ways_of_repair_agree(monkeypatch, patience):
 
 def test_nothing_to_sort():
     assert ratio_order(np.ones(3), np.zeros(3)).tokens.size == 0
+
+
+def test_ratios_beyond_the_largest_double_still_have_an_order():
+    w = np.array([1e-310, 1.0, 5e-324, 3e-310])
+    p = np.array([0.5, 0.2, 0.1, 0.2])
+    assert ratio_order(p, w).tokens.tolist() == [1, 3, 0, 2]
+    assert ratio_order(w, p).tokens.tolist() == [2, 0, 3, 1]
