@@ -45,3 +45,6 @@ inline_kernel: Any = numba.njit(inline="always", **_OPTIONS)
 #: The same for kernels that are mostly sums: the compiler may reorder additions (several running sums, SIMD), nothing
 #: else; NaN and infinity keep their meaning. Results may differ by rounding between machines.
 sum_kernel: Any = numba.njit(fastmath={"reassoc", "nsz"}, **_OPTIONS)
+
+#: The same for long chains of products and sums without cancellation: may also fuse a product with a sum.
+fused_kernel: Any = numba.njit(fastmath={"contract", "reassoc", "nsz"}, **_OPTIONS)

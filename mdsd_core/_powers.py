@@ -3,6 +3,7 @@
 import numpy as np
 
 from mdsd_core._jit import inline_kernel, kernel
+from mdsd_core._sums import add
 
 
 @inline_kernel
@@ -22,13 +23,15 @@ def power_steps(w, n):
     >>> power_steps(np.array([1e-30, 1.0]), 2)
     array([1.e-60, 1.e+00])
     """
+    total, lost = 0.0, 0.0
+    for k in range(w.size):
+        total, lost = add(total, lost, w[k])
+    total += lost
     steps = np.empty(w.size)
-    t = 0.0
+    mass, lost, t = 0.0, 0.0, 0.0
     for k in range(w.size):
         s = t
-        t += w[k]
-        steps[k] = w[k] * power_slope(t, s, n)
-    scale = 1.0 / t**n
-    for k in range(w.size):
-        steps[k] *= scale
+        mass, lost = add(mass, lost, w[k])
+        t = (mass + lost) / total
+        steps[k] = (w[k] / total) * power_slope(t, s, n)
     return steps

@@ -55,7 +55,10 @@ class Scheme(ABC):
         return np.empty(0, dtype=np.int64)
 
     def weights(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The weights w whose ratio ``p/w`` orders the prefixes off T, shape [V], zero where a token is never drawn."""
+        """The weights w whose ratio ``p/w`` orders the prefixes off T, shape [V].
+
+        They are 0 on T and where a token is never drawn.
+        """
         return q
 
     @abstractmethod
@@ -75,6 +78,29 @@ class Scheme(ABC):
             that forward sums give small Q and backward sums small 1 - Q without cancellation. They sum to 1, or are
             all 0 where nothing is drawn off T.
         """
+
+    def prefix_runs(
+        self, w: NDArray[np.float64], p: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Steps of Q over runs of tokens, fine enough to find the largest ``Q - (sum of p)`` over the prefixes.
+
+        Parameters
+        ----------
+        w, p : ndarray, shape (m,)
+            Weights (all > 0) and target probabilities of the tokens off T, in ascending order of p/w.
+
+        Returns
+        -------
+        ends : ndarray of int64, shape (R,)
+            Run i ends before token ``ends[i]``; the last is m.
+        steps : ndarray, shape (R,)
+            The step of Q over each run. The maximum is attained at the end of a run.
+
+        Notes
+        -----
+        Every token is a run of its own, unless a law knows a cheaper way.
+        """
+        return np.arange(1, w.size + 1), self.prefix_steps(w)
 
     def prefix_mass(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Q at the prefixes of an order off T.

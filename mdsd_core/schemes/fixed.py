@@ -86,6 +86,12 @@ class TopThenSampled(Scheme):
         """Those of the inner law; see :meth:`Scheme.prefix_steps`."""
         return self.inner.prefix_steps(w)
 
+    def prefix_runs(
+        self, w: NDArray[np.float64], p: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Those of the inner law; see :meth:`Scheme.prefix_runs`."""
+        return self.inner.prefix_runs(w, p)
+
     def enumerate(self, q: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """T and all tuples of the inner law; see :meth:`Scheme.enumerate`."""
         q = check_distribution(q, "q")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mdsd_core._powers import power_steps
 from mdsd_core.distributions import check_distribution
 from mdsd_core.schemes.base import Scheme, check_count, check_enumerable, rows_of
 
@@ -45,17 +46,7 @@ class WithReplacement(Scheme):
         >>> WithReplacement(2).prefix_steps(np.array([1e-30, 1.0]))
         array([1.e-60, 1.e+00])
         """
-        mass = np.cumsum(w)
-        if mass.size == 0 or mass[-1] == 0.0:
-            return np.zeros(mass.size)
-        t = mass / mass[-1]
-        s = np.concatenate(([0.0], t[:-1]))
-        total, power = np.ones_like(t), np.ones_like(t)
-        for _ in range(self.n - 1):
-            power *= s
-            total *= t
-            total += power
-        return total * (w / mass[-1])
+        return power_steps(w, self.n) if w.any() else np.zeros(w.size)
 
     def enumerate(self, q: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """All tuples over the support; see :meth:`Scheme.enumerate`."""

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from mdsd_core.distributions import check_distribution
 from mdsd_core.schemes._tables import descending, draw_sequential, tail_sums
 from mdsd_core.schemes.base import NO_DRAFT, Scheme, arrangements, check_count, check_enumerable, rows_of
-from mdsd_core.transport.race import race_steps
+from mdsd_core.transport.race import race_runs, race_steps
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,12 @@ class WithoutReplacement(Scheme):
     def prefix_steps(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """By the race integral, see :func:`~mdsd_core.transport.race.race_steps`."""
         return race_steps(w, self.n)
+
+    def prefix_runs(
+        self, w: NDArray[np.float64], p: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """By the race integral, see :func:`~mdsd_core.transport.race.race_runs`."""
+        return race_runs(w, p, self.n)
 
     def enumerate(self, q: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """All ordered tuples of different tokens; see :meth:`Scheme.enumerate`."""

@@ -1,25 +1,50 @@
-"""Q of drafts drawn sequentially without replacement, as an exponential race: token x arrives at a time Exp(q_x)."""
+"""Q of drafts drawn one after the other without replacement, as an exponential race.
 
-from math import factorial, log
+Give token x an arrival time ``T_x ~ Exp(q_x)``: the first n arrivals are the drafts. ``Q(H)`` is then an integral over
+one time, for every prefix H of an order at once. The law is *not* the one of the generating function
+``prod (1 + q_x z)``, see :class:`~mdsd_core.schemes.DistinctConditioned`.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mdsd_core._jit import kernel
+from mdsd_core._sums import add
+from mdsd_core.transport._race_kernels import walk
+from mdsd_core.transport._race_nodes import ERROR, race_nodes
+from mdsd_core.transport._race_runs import walk_runs
 
-def race_steps(w: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+#: Below this many tokens the walk over single tokens is as fast as that over runs.
+SMALL = 512
+
+
+def race_steps(w: NDArray[np.float64], n: int, error: float = ERROR) -> NDArray[np.float64]:
     """The steps of Q over the prefixes of an order, for n drafts drawn sequentially without replacement.
 
     Parameters
     ----------
-    w : ndarray, shape (m,)
+    w : ndarray of float64, shape (m,)
         Weights in the order of the prefixes, >= 0, not necessarily normalised.
     n : int
         The number of drafts; all of the support is drawn if it is smaller.
+    error : float
+        Bound on the *relative* error of every step by quadrature, in [1e-14, 1e-3]. n <= 2 needs none.
 
     Returns
     -------
     ndarray, shape (m,)
-        ``dQ[k] = Q[k + 1] - Q[k]``, non-negative.
+        ``dQ[k] = Q[k + 1] - Q[k]``, non-negative, with sum 1 up to `error` and rounding (about 1e-13).
+
+    Notes
+    -----
+    All terms of the integrals are positive, so no step suffers from cancellation. The bound holds for every w, however
+    skewed; the number of nodes, J, grows with the logarithm of the rates outside the n largest: about 45 at n = 4 for
+    logits at temperature 1, 120 at 0.1. O(m n J) operations; n = 2 in closed form, O(m).
+
+    References
+    ----------
+    The race is folklore (Gumbel-top-n, Kool et al., arXiv 1903.06059). The integral for all prefixes, its positive form
+    and its error bound are new here.
 
     Examples
     --------
@@ -27,28 +52,138 @@ def race_steps(w: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     array([0.        , 0.16666667, 0.83333333])
     """
     steps = np.zeros(w.size)
-    support = np.flatnonzero(w)
-    n = min(n, support.size)
+    support, q, n = _canonical(w, n)
     if n == 0:
         return steps
     if n == support.size:  # everything is drawn: the last token completes the set
         steps[support[-1]] = 1.0
         return steps
-    q = w[support] / w.sum()
-    rest = float(np.sort(q)[: q.size - n].sum())
-    if rest < 1e-200:  # another unit of time, or the last arrivals would come after the largest double
-        q, rest = q * 2.0**400, rest * 2.0**400
-    first = (1e-16 * factorial(n) * (n + 1)) ** (1.0 / (n + 1)) / q.sum()
-    count = int(np.ceil(4 * (log((40.0 + 3 * n) / rest, 2) - log(first, 2)))) + 1
-    t = np.exp2(log(first, 2) + np.arange(count) / 4)
-    dt = t * (log(2.0) / 4)
-    # P[m]: m of the prefix have arrived by t; D[m]: the same times the rate of those that have not
-    P, D = np.zeros((n, count)), np.zeros((n, count))
+    if n == 1:
+        steps[support] = q / q.sum()
+        return steps
+    inner = np.empty(support.size)
+    if n == 2:
+        _pair_steps(q, inner)
+    else:
+        t, dt = _nodes(q, n, error)
+        walk(q, n, t, dt, inner)
+    steps[support] = inner
+    return steps
+
+
+def race_steps_reference(w: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """:func:`race_steps` for n >= 1 by the plain recursion, numpy only: what the kernels are checked against.
+
+    Tokens before k are a factor ``b (1 + eps q) + z a`` of the state, tokens after it a factor ``e^{-qt} (1 + eps q)``.
+
+    >>> race_steps_reference(np.array([0.25, 0.25, 0.5]), 2).round(12)
+    array([0.        , 0.16666667, 0.83333333])
+    """
+    steps = np.zeros(w.size)
+    support, q, n = _canonical(w, n)
+    if n == support.size:
+        steps[support[-1]] = 1.0
+        return steps
+    t, dt = _nodes(q, n, 1e-14)
+    P, D = np.zeros((n, t.size)), np.zeros((n, t.size))  # parts of z^m, without and with eps
     P[0] = 1.0
     after = np.concatenate((np.cumsum(q[:0:-1])[::-1], [0.0]))
-    for k, x in enumerate(q):
-        a, b, c = -np.expm1(-x * t), np.exp(-x * t), after[k]
-        steps[support[k]] = (dt * a * np.exp(-c * t) * (D[n - 1] + c * P[n - 1])).sum()
-        D = (D + x * P) * b + np.vstack((np.zeros(count), D[:-1])) * a
-        P = P * b + np.vstack((np.zeros(count), P[:-1])) * a
+    with np.errstate(over="ignore", under="ignore"):
+        for k, x in enumerate(q):
+            a, b, c = -np.expm1(-x * t), np.exp(-x * t), after[k]
+            steps[support[k]] = (dt * np.exp(-c * t) * (D[n - 1] + c * P[n - 1]) * a).sum()
+            D = (D + x * P) * b + np.vstack((np.zeros(t.size), D[:-1])) * a
+            P = P * b + np.vstack((np.zeros(t.size), P[:-1])) * a
     return steps
+
+
+def race_runs(
+    w: NDArray[np.float64], p: NDArray[np.float64], n: int, error: float = ERROR
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Steps of Q over runs of tokens, fine enough for the optimal acceptance rate.
+
+    Parameters
+    ----------
+    w, p : ndarray of float64, shape (m,)
+        Weights (> 0) and target probabilities of the tokens, in ascending order of p/w.
+    n, error
+        As for :func:`race_steps`.
+
+    Returns
+    -------
+    ends : ndarray of int64, shape (R,)
+        Run i ends before token ``ends[i]``; ascending, the last is m.
+    steps : ndarray of float64, shape (R,)
+        The step of Q over each run. The maximum over the prefixes of ``Q - (sum of p)`` is attained at the end of a
+        run: inside a run, the convexity of Q along the order rules out a larger value.
+
+    Notes
+    -----
+    O(m) and O(n^2 J) a run, with some hundreds of runs: an absolute error of Q of about 1e-13, at a small part of the
+    time of :func:`race_steps`.
+
+    Examples
+    --------
+    >>> ends, steps = race_runs(np.full(1000, 1e-3), np.full(1000, 1e-3), 3)
+    >>> int(ends[-1]), bool(abs(steps.sum() - 1) < 1e-13)
+    (1000, True)
+    """
+    support, q, drawn = _canonical(w, n)
+    if w.size < SMALL or drawn <= 2 or drawn == support.size or support.size < w.size:
+        return np.arange(1, w.size + 1), race_steps(w, n, error)
+    t, dt = _nodes(q, drawn, error)
+    ends, steps = np.empty(q.size, dtype=np.int64), np.empty(q.size)
+    runs = walk_runs(q, np.ascontiguousarray(p), drawn, t, dt, ends, steps)
+    return ends[:runs], steps[:runs]
+
+
+def _canonical(w: NDArray[np.float64], n: int) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
+    """The support, the rates on it, and the number of tokens really drawn.
+
+    The unit of rates is a power of 2, so nothing is rounded: the largest is about 1, or 2^500 where the smallest are so
+    small that the last arrival would come after the largest double.
+    """
+    support = np.flatnonzero(w)
+    n = min(n, support.size)
+    q = w[support]
+    if n > 0:
+        shift = -int(np.frexp(q.max())[1])
+        smallest = float(np.ldexp(q.min(), shift))
+        q = np.ldexp(q, shift + (500 if smallest < 1e-200 else 0))
+    return support, q, n
+
+
+def _nodes(q: NDArray[np.float64], n: int, error: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if not 1e-14 <= error <= 1e-3:
+        raise ValueError(f"error must be in [1e-14, 1e-3], got {error}")
+    parts = np.partition(q, q.size - n)
+    return race_nodes(parts[q.size - n :], float(parts[: q.size - n].sum()), error)
+
+
+@kernel
+def _pair_steps(q, steps):
+    """Two drafts in closed form: ``P({x, y}) = q_x q_y / (1 - q_x) + q_x q_y / (1 - q_y)``, for any total rate.
+
+    The rate outside the largest token is summed directly; it may be far below the rounding of 1.
+    """
+    top = np.argmax(q)
+    rest, lost = 0.0, 0.0
+    for k in range(q.size):
+        if k != top:
+            rest, lost = add(rest, lost, q[k])
+    rest += lost
+    total = rest + q[top]
+    # over the prefix: mass is the sum of q; odds that of q / (1 - q), without the top token
+    mass, mass_lost, odds, odds_lost, seen = 0.0, 0.0, 0.0, 0.0, False
+    for k in range(q.size):
+        x = q[k]
+        if k == top:
+            steps[k] = (x / total) * (odds + odds_lost + (mass + mass_lost) / rest)
+            seen = True
+        else:
+            own = x / (total - x)
+            steps[k] = (x / total) * (odds + odds_lost) + own * ((mass + mass_lost) / total)
+            if seen:
+                steps[k] += (x / rest) * (q[top] / total)
+            odds, odds_lost = add(odds, odds_lost, own)
+        mass, mass_lost = add(mass, mass_lost, x)

@@ -1,0 +1,93 @@
+"""Laws of drafts for the tests: all schemes, exact sums over subsets, rational arithmetic."""
+
+from fractions import Fraction
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+
+from mdsd_core.schemes import (
+    Deterministic,
+    DistinctConditioned,
+    SpecHubPairs,
+    TopThenSampled,
+    WithoutReplacement,
+    WithReplacement,
+    greedy,
+    odds,
+)
+
+#: Every kind of scheme, by name, as a list of schemes with n drafts.
+KINDS = {
+    "with replacement": lambda n: [WithReplacement(n)],
+    "without replacement": lambda n: [WithoutReplacement(n)],
+    "conditioned": lambda n: [DistinctConditioned(n)],
+    "conditioned, odds": lambda n: [DistinctConditioned(n, odds)],
+    "top + without": lambda n: [TopThenSampled(m, n - m) for m in range(n)],
+    "top + with": lambda n: [TopThenSampled(m, n - m, True) for m in range(n)],
+    "greedy": lambda n: [greedy(n)],
+    "deterministic": lambda n: [Deterministic(n)],
+    "SpecHub": lambda n: [SpecHubPairs()] if n == 2 else [],
+}
+
+
+def all_schemes(n):
+    return [scheme for kind in KINDS.values() for scheme in kind(n)]
+
+
+@cache
+def sequential_sets(q, n):
+    """The law of the set of n drafts without replacement, in rational arithmetic: {frozenset: Fraction}.
+
+    `q` is a tuple of doubles, taken as exact and relative to their sum.
+    """
+    exact = [Fraction(x) for x in q]
+    total = sum(exact)
+    support = [x for x in range(len(q)) if exact[x] > 0]
+    law = {frozenset(): Fraction(1)}
+    for size in range(1, min(n, len(support)) + 1):
+        bigger = {}
+        for members in combinations(support, size):
+            members = frozenset(members)
+            bigger[members] = sum(
+                law[members - {x}] * exact[x] / (total - sum(exact[y] for y in members - {x})) for x in members
+            )
+        law = bigger
+    return law
+
+
+def conditioned_sets(w, n):
+    """The same for independent drafts conditioned on being different."""
+    exact = [Fraction(x) for x in w]
+    support = [x for x in range(len(w)) if exact[x] > 0]
+    law = {}
+    for members in combinations(support, min(n, len(support))):
+        product = Fraction(1)
+        for x in members:
+            product *= exact[x]
+        law[frozenset(members)] = product
+    total = sum(law.values())
+    return {members: mass / total for members, mass in law.items()}
+
+
+def exact_steps(law, m):
+    """The steps of Q over the prefixes of tokens 0..m-1, exact."""
+    steps = [Fraction(0)] * m
+    for members, mass in law.items():
+        steps[max(members)] += mass
+    return steps
+
+
+def relative_error(values, exact, floor=1e-290):
+    """Largest relative error against exact values (absolute below `floor`)."""
+    worst = 0.0
+    for value, true in zip(values, exact, strict=True):
+        worst = max(worst, float(abs(Fraction(float(value)) - true) / max(true, Fraction(floor))))
+    return worst
+
+
+def skewed_weights(rng, V, decades):
+    """Weights spread evenly over so many powers of ten, in random order."""
+    w = 10.0 ** -rng.uniform(0, decades, V)
+    w[rng.integers(V)] = 1.0
+    return np.where(w > 0, w, 5e-324)
