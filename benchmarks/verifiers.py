@@ -1,0 +1,106 @@
+"""What one verification costs, against `numpy.argsort` of the same float64 vector in the same run.
+
+    python benchmarks/verifiers.py [--vocabulary 49152] [--drafts 4] [--rounds 30] [--json FILE]
+
+One verification is `prepare` and `verify` for fresh drafts, input checks included; drawing the drafts is not. Each
+round times the sort and every rule once, in turn, in the processor time of one thread, so that other load on the
+machine falls on all alike; reported are medians over rounds and their ratios. p and q are softmaxes of normal logits
+(scale 3) that differ by normal noise (scale 0.7).
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import time
+
+import numpy as np
+
+from mdsd_core.schemes import (
+    Deterministic,
+    SpecHubPairs,
+    TopThenSampled,
+    WithoutReplacement,
+    WithReplacement,
+    greedy,
+)
+from mdsd_core.verifiers import verifier, verifiers_for
+
+#: The ratios that the project holds itself to, for V = 49,152 and n = 4.
+LIMITS = {"rrs": 1.5, "rrs_without": 1.5, "kseq": 3.0, "greedy": 1.5, "token_matching": 1.0, "optimal": 8.0}
+
+
+def softmax(z):
+    p = np.exp(z - z.max())
+    return p / p.sum()
+
+
+def cases(n):
+    schemes = [WithReplacement(n), WithoutReplacement(n), greedy(n), Deterministic(n)]
+    if n > 1:
+        schemes.append(TopThenSampled(n // 2, n - n // 2, replacement=True))
+    schemes.append(SpecHubPairs())
+    return [(name, scheme) for scheme in schemes for name in verifiers_for(scheme)]
+
+
+def measure(V, n, rounds, seed=0):
+    """Medians in milliseconds of the sort and of every (rule, scheme)."""
+    rng = np.random.default_rng(seed)
+    times = {}
+
+    def timed(key, work):
+        start = time.thread_time()
+        work()
+        times.setdefault(key, []).append(time.thread_time() - start)
+
+    for i in range(rounds + 2):
+        logits = 3.0 * rng.normal(size=V)
+        p, q = softmax(logits), softmax(logits + 0.7 * rng.normal(size=V))
+        if i == 2:
+            times.clear()  # two rounds to compile and warm up
+        timed("argsort", lambda p=p: np.argsort(p))
+        for name, scheme in cases(n):
+            rule, drafts = verifier(name), scheme.sample(q, rng)
+            timed((name, scheme), lambda: rule.prepare(p, q, scheme).verify(drafts, rng))  # noqa: B023
+    return {key: 1e3 * statistics.median(values) for key, values in times.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--vocabulary", type=int, default=49_152)
+    parser.add_argument("--drafts", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--json", metavar="FILE", help="write the table there too")
+    options = parser.parse_args()
+    medians = measure(options.vocabulary, options.drafts, options.rounds)
+    sort = medians.pop("argsort")
+    rows = [
+        {
+            "verifier": name,
+            "scheme": str(scheme),
+            "milliseconds": milliseconds,
+            "argsorts": milliseconds / sort,
+            "limit": LIMITS.get(name) if (options.vocabulary, options.drafts) == (49_152, 4) else None,
+        }
+        for (name, scheme), milliseconds in medians.items()
+    ]
+    print(f"V = {options.vocabulary}, n = {options.drafts}; numpy.argsort {sort:.3f} ms (processor time, one thread)")
+    print(f"{'verifier':<16}{'scheme':<58}{'ms':>8}{'argsorts':>10}{'limit':>8}")
+    for row in rows:
+        limit = f"{row['limit']:.1f}" if row["limit"] is not None else "-"
+        print(f"{row['verifier']:<16}{row['scheme']:<58}{row['milliseconds']:>8.3f}{row['argsorts']:>10.2f}{limit:>8}")
+    if options.json:
+        record = {
+            "vocabulary": options.vocabulary,
+            "drafts": options.drafts,
+            "rounds": options.rounds,
+            "argsort_milliseconds": sort,
+            "machine": {"processor": platform.processor() or platform.machine(), "python": platform.python_version()},
+            "rows": rows,
+        }
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(record, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
