@@ -1,0 +1,26 @@
+"""The command line: ``mdsd generate | bound | compare | bench | models``.
+
+Exit codes: 0 done; 2 the arguments are wrong, or what they name cannot be used; 3 a model or a text is missing; 130
+interrupted. Errors say what to do.
+"""
+
+import typer
+
+from mdsd_core.cli.arrays import bound, compare
+from mdsd_core.cli.bench import bench
+from mdsd_core.cli.generate import generate
+from mdsd_core.cli.models import models
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Multi-draft speculative decoding: optimal acceptance rates, exact verifiers, a decoding loop.",
+)
+app.command()(generate)
+app.command()(bound)
+app.command()(compare)
+app.command()(bench)
+app.add_typer(models, name="models")

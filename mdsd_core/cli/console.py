@@ -1,0 +1,79 @@
+"""What the commands share: output, errors with exit codes, the options that describe a run."""
+
+import json
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+#: Exit codes.
+BAD_ARGUMENTS, MISSING, INTERRUPTED = 2, 3, 130
+
+console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Target = Annotated[str, typer.Option(help="Target model: a name of `mdsd models list`, a folder, or a hub id.")]
+Draft = Annotated[
+    str,
+    typer.Option(
+        help="Where drafts come from: a model (as for --target), 'skip:17,14' (the target without these layers), "
+        "'ngram:FILE' (a trigram model of a text file), 'lookup' (the prompt itself), or 'none' (plain decoding)."
+    ),
+]
+Tree = Annotated[str, typer.Option(help="Draft tree: branching like 4,2,2; chain:4; eagle; none.")]
+SchemeName = Annotated[
+    str,
+    typer.Option(
+        help="Law of the drafts at a node: with_replacement, without_replacement, distinct, greedy, top1_sampled, "
+        "spechub, deterministic."
+    ),
+]
+VerifierName = Annotated[str, typer.Option(help="Verifier, such as rrs, rrs_without, kseq, optimal.")]
+RuleName = Annotated[str, typer.Option("--tree-rule", help="node, or path (with the verifier 'optimal').")]
+Temperature = Annotated[float, typer.Option("--temperature", "-t", min=0.0, help="0 is greedy.")]
+DraftTemperature = Annotated[
+    float | None, typer.Option("--draft-temperature", min=0.0, help="By default that of the target.")
+]
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on standard output, without colours or wrapping."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Turn errors a user can do something about into one line and an exit code; let bugs show their trace."""
+    from mdsd_core._assets import AssetMissing
+    from mdsd_core.models import ModelMissing
+
+    def show(message: Any, category: Any, *_rest: Any, **_options: Any) -> None:
+        errors.print(f"[yellow]warning:[/] {_plain(message)}")
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)
+            warnings.showwarning = show
+            yield
+    except (AssetMissing, ModelMissing) as error:
+        _fail(error, MISSING)
+    except KeyError as error:  # a name that is not known: its message says which there are
+        _fail(error.args[0] if error.args else error, BAD_ARGUMENTS)
+    except (ValueError, TypeError, OSError) as error:
+        _fail(error, BAD_ARGUMENTS)
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _fail(error: Any, code: int) -> None:
+    errors.print(f"[red]error:[/] {_plain(error)}", soft_wrap=True)
+    raise typer.Exit(code)
+
+
+def _plain(text: Any) -> str:
+    return str(text).replace("[", r"\[")

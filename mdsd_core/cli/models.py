@@ -1,0 +1,79 @@
+"""``mdsd models``: which models there are, fetching and checking them."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from mdsd_core.cli.console import BAD_ARGUMENTS, Json, console, print_json, reported
+
+models = typer.Typer(no_args_is_help=True, help="List, fetch and check models.")
+
+Name = Annotated[str, typer.Argument(help="A name of `mdsd models list`, a folder, or a hub id.")]
+
+
+@models.command("list")
+def list_models(as_json: Json = False) -> None:
+    """The models that work without a network."""
+    with reported():
+        from mdsd_core.models import SKIPPED_LAYERS, model_names
+
+        rows = [{"name": name, "layers_left_out": list(SKIPPED_LAYERS.get(name, ()))} for name in model_names()]
+        if as_json:
+            print_json({"models": rows})
+            return
+        table = Table("name", "what")
+        for row in rows:
+            left_out = ", ".join(map(str, row["layers_left_out"]))
+            table.add_row(str(row["name"]), f"the packaged model without layers {left_out}" if left_out else "a model")
+        console.print(table)
+
+
+@models.command()
+def fetch(name: Name, as_json: Json = False) -> None:
+    """Load a model once, so that later loads are quick: converts the packaged one, downloads one of a hub."""
+    with reported():
+        _report(_facts(name), as_json)
+
+
+@models.command()
+def check(name: Name, as_json: Json = False) -> None:
+    """Load a model and check its tokenizer and that it scores draft trees exactly."""
+    with reported():
+        from mdsd_core.decoding.scoring import CachedModel
+        from mdsd_core.models import tokenizer_problems
+        from mdsd_core.models.pair import logits_width
+
+        facts = _facts(name)
+        model = facts.pop("_model")
+        scorer = CachedModel(model.model, model.vocab_size)  # raises if trees are not scored exactly
+        problems = [] if model.tokenizer is None else tokenizer_problems(model.tokenizer, logits_width(model.model))
+        _report({**facts, "attention_window": scorer.window, "problems": problems}, as_json)
+        if problems:
+            raise typer.Exit(BAD_ARGUMENTS)
+
+
+def _facts(name: str) -> dict[str, Any]:
+    from mdsd_core.models import load_model
+
+    model = load_model(name)
+    return {
+        "name": name,
+        "class": type(model.model).__name__,
+        "parameters": model.parameters,
+        "vocabulary": model.vocab_size,
+        "context": model.context_limit,
+        "end_of_text": list(model.eos_ids),
+        "_model": model,
+    }
+
+
+def _report(facts: dict[str, Any], as_json: bool) -> None:
+    facts = {key: value for key, value in facts.items() if not key.startswith("_")}
+    if as_json:
+        print_json(facts)
+        return
+    table = Table(show_header=False, box=None)
+    for key, value in facts.items():
+        table.add_row(key.replace("_", " "), "none" if value in ([], None) else str(value))
+    console.print(table)

@@ -1,0 +1,139 @@
+"""The command line, in process, on tiny random models."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from mdsd_core.cli import app
+from mdsd_core.cli.generate import Printer
+from mdsd_core.decoding.loop import StreamEvent
+from mdsd_core.schemes import WithoutReplacement
+from mdsd_core.transport.subset import optimal_acceptance
+
+TINY = ["--target", "tiny-random", "--draft", "tiny-random-draft", "--tree", "2,1", "-m", "12", "--seed", "1"]
+
+
+def mdsd(*args, code=0):
+    result = CliRunner().invoke(app, [str(a) for a in args])
+    assert result.exit_code == code, result.output + str(result.exception)
+    return result
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.json"
+    path.write_text(json.dumps({"p": [[0.5, 0.3, 0.2]] * 2, "q": [[0.2, 0.3, 0.5]] * 2}))
+    return path
+
+
+def test_generate_prints_one_json_object():
+    out = json.loads(mdsd("generate", "hello", *TINY, "--json").stdout)
+    assert len(out["tokens"]) == len(out["kinds"]) == len(out["logprobs"]) == 12
+    assert out["finish_reason"] == "length"
+    assert out["metrics"]["emitted"] == 12
+    assert out["settings"]["draft_sampling"]["temperature"] == 0.7
+    again = json.loads(mdsd("generate", "hello", *TINY, "--json").stdout)
+    assert again["tokens"] == out["tokens"]
+
+
+def test_generate_streams_text_and_metrics():
+    out = mdsd("generate", "hello", *TINY).stdout
+    text = json.loads(mdsd("generate", "hello", *TINY, "--json").stdout)["text"]
+    assert out.startswith(text.rstrip("\n").split("\n")[0][:5])
+    for words in ("block efficiency", "alpha, per visited node", "target calls", "resampled"):
+        assert words in out
+
+
+@pytest.mark.parametrize(
+    "extra", [["--draft", "none"], ["--draft", "lookup", "--scheme", "deterministic", "--verifier", "deterministic"]]
+)
+def test_other_drafters(extra):
+    out = json.loads(mdsd("generate", "abcabcab", *TINY, *extra, "--json").stdout)
+    assert len(out["tokens"]) == 12
+
+
+def test_a_trigram_of_the_users_text(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("the cat sat on the mat\n\nthe dog sat on the cat")
+    out = json.loads(mdsd("generate", "the ", *TINY, "--draft", f"ngram:{text}", "--json").stdout)
+    assert out["metrics"]["drawn"] > 0
+
+
+def test_tokens_that_split_a_character_wait_for_the_rest(capsys):
+    decode = {1: "a", 2: "a\ufffd", 3: "aé"}
+    printer = Printer(lambda tokens: decode[len(tokens)])
+    shown = []
+    for token in (1, 2, 3):
+        printer(StreamEvent(0, (token,), ("draft",), (0.0,), None))
+        shown.append(capsys.readouterr().out)
+    assert shown == ["a", "", "é"]
+
+
+def test_bound_is_the_optimal_rate(pairs):
+    out = json.loads(mdsd("bound", pairs, "-n", 1, "-n", 2, "--json").stdout)
+    want = [optimal_acceptance([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], WithoutReplacement(n)).rate for n in (1, 2)]
+    assert [row["rate"] for row in out["optimal"]] == pytest.approx(want, abs=1e-12)
+    assert "optimal acceptance rate" in mdsd("bound", pairs).stdout
+
+
+def test_compare_never_exceeds_the_optimum(tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "pairs.npz", p=rng.dirichlet(np.ones(6), 3), q=rng.dirichlet(np.ones(6), 3))
+    rows = json.loads(mdsd("compare", tmp_path / "pairs.npz", "-n", 2, "--json").stdout)["rows"]
+    assert {"rrs", "rrs_without"} <= {row["verifier"] for row in rows}
+    assert all(row["acceptance"] <= row["optimum"] + 1e-12 for row in rows if row["exact"])
+    assert "gap" in mdsd("compare", tmp_path / "pairs.npz", "-n", 2).stdout
+
+
+def test_bench_says_whether_drafts_pay():
+    args = ["--target", "tiny-random", "--draft", "tiny-random-draft", "--tree", "2", "-m", "6", "--repeat", "1"]
+    rows = json.loads(mdsd("bench", *args, "--json").stdout)["rows"]
+    assert [row["tree"] for row in rows] == ["none", "2"]
+    assert rows[0]["speedup"] == 1.0
+    assert "pay" in mdsd("bench", *args).stdout
+
+
+def test_models_are_listed_and_checked():
+    assert "smollm2-135m-skip4" in mdsd("models", "list").stdout
+    assert json.loads(mdsd("models", "list", "--json").stdout)["models"]
+    facts = json.loads(mdsd("models", "check", "tiny-random", "--json").stdout)
+    assert facts["vocabulary"] == 257
+    assert facts["problems"] == []
+    assert "LlamaForCausalLM" in mdsd("models", "fetch", "tiny-random").stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (["generate", "hi", *TINY, "--tree", "tree"], 2, "tree must be like"),
+        (["generate", "hi", *TINY, "--scheme", "magic"], 2, "scheme must be one of"),
+        (["generate", "hi", *TINY, "--verifier", "magic"], 2, "no verifier is named"),
+        (["generate", "hi", *TINY, "--verifier", "rrs"], 2, "not lossless"),
+        (["generate", "hi", *TINY, "--tree-rule", "path"], 2, "takes verifier 'optimal'"),
+        (["generate", "hi", *TINY, "--top-p", "0"], 2, "top_p"),
+        (["generate", "hi", *TINY, "--draft", "ngram:/no/such/file"], 2, "there is no file"),
+        (["generate", "hi", *TINY, "--draft", "/no/such/folder"], 3, "could not be loaded"),
+        (["bound", "nothing.json"], 2, "there is no file"),
+        (["generate"], 2, "Missing argument"),
+    ],
+)
+def test_errors_say_what_to_do(args, code, words):
+    result = mdsd(*args, code=code)
+    assert words in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.json", '{"p": [0.5, 0.5]}', "'q' is missing"),
+        ("a.json", "{", "no valid JSON"),
+        ("a.csv", "", ".json or .npz"),
+        ("a.json", '{"p": [0.5, 0.6], "q": [0.5, 0.5]}', "must sum to 1"),
+        ("a.json", '{"p": [1.0], "q": [0.5, 0.5]}', "one shape"),
+    ],
+)
+def test_files_that_hold_no_pairs_are_refused(tmp_path, name, text, words):
+    (tmp_path / name).write_text(text)
+    assert words in " ".join(mdsd("bound", tmp_path / name, code=2).stderr.split())
