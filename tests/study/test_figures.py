@@ -16,11 +16,16 @@ def draw():
 
 
 @pytest.fixture(autouse=True)
-def _style():
+def _own_settings():
     with mpl.rc_context():
-        mpl.rcParams["savefig.transparent"] = True  # what a user's own matplotlibrc may say
-        use_style()
+        mpl.rcParams.update({"savefig.transparent": True, "savefig.facecolor": "red", "lines.linewidth": 9})
         yield
+
+
+def test_a_users_own_settings_do_not_reach_a_figure():
+    use_style()
+    assert mpl.rcParams["lines.linewidth"] == mpl.rcParamsDefault["lines.linewidth"]
+    assert mpl.rcParams["savefig.transparent"] is False
 
 
 def test_bytes_are_the_same_twice_and_opaque(tmp_path):

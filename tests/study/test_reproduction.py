@@ -31,6 +31,7 @@ def results(parameters=None, profile="ci", **values):
         (estimate(0.5, (0.4, 0.7), atol=0), estimate(0.5, (0.4, 0.6), atol=0.01), False),
         (estimate(0.7, (0.6, 0.8), overlap=True), estimate(0.5, (0.4, 0.61), overlap=True), True),
         (estimate(0.7, (0.62, 0.8), overlap=True), estimate(0.5, (0.4, 0.61), overlap=True), False),
+        (estimate(0.2, (0.1, 0.3), overlap=True), estimate(0.5, (0.4, 0.61), overlap=True), False),
         (estimate([0.7], ([0.6], [0.8]), overlap=True), estimate([0.5], ([0.4], [0.61]), overlap=True), True),
         (estimate([0.7], ([0.62], [0.8]), overlap=True), estimate([0.5], ([0.4], [0.61]), overlap=True), False),
         (timing(1.0), timing(100.0), True),
