@@ -55,7 +55,7 @@ $(VENV)/.stamp-package: pyproject.toml $(VENV)/.stamp-lock
 	"$(PY)" -m pip install --no-compile --no-deps -e .
 	@touch $@
 
-$(VENV)/.stamp-assets: assets.lock $(VENV)/.stamp-lock
+$(VENV)/.stamp-assets: assets.lock $(VENV)/.stamp-lock | $(VENV)/.stamp-package
 	"$(PY)" -m pip install --no-compile --no-deps --require-hashes -r assets.lock
 	@touch $@
 
@@ -116,6 +116,7 @@ pdf: book  ## Print the book to _build/mdsd.pdf (needs Chromium)
 	"$(PY)" -m tools.print_pdf
 
 serve: setup  ## Show the built book at http://127.0.0.1:$(PORT)/
+	@test -f _build/html/index.html || { echo "there is no book in _build/html: run \`make book\`" >&2; exit 1; }
 	"$(PY)" -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
 clean:  ## Remove what was built (_build/, results/, caches); the environment stays

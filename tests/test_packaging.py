@@ -2,7 +2,9 @@
 
 import contextlib
 import io
+import os
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -127,3 +129,35 @@ def test_every_target_of_the_makefile_is_phony_and_explained():
     assert set(re.findall(r"^([a-z-]+):.*## \S", text, re.MULTILINE)) == targets
     wanted = "help setup notebooks book test test-slow check lint bench gpu-check pdf serve clean coverage mutants"
     assert set(wanted.split()) | {"reference"} <= targets
+
+
+def make(*arguments):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    done = subprocess.run(["make", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_help_is_the_default_and_lists_targets_and_budget():
+    status, text = make()
+    assert status == 0
+    assert re.search(r"^  book +Run the notebooks and build the book", text, re.MULTILINE)
+    assert "01_first_look" in text
+
+
+@pytest.mark.parametrize(
+    ("present", "message"),
+    [
+        (False, "was not found. Install Python 3.11 (3.11.5 or later), or say where one is"),
+        (True, "is not supported: Python 3.11.5 or later, below 3.15, is needed"),
+    ],
+)
+def test_a_missing_or_wrong_python_is_said_clearly(tmp_path, present, message):
+    python = tmp_path / "python"
+    if present:
+        # answers as another Python would: `--version`, and the comparison of `-c` by its exit status
+        python.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "Python 3.10.1" && exit 0\nexit 1\n')
+        python.chmod(0o755)
+    status, text = make("setup", f"PYTHON={python}", f"VENV={tmp_path / 'venv'}")
+    assert status == 2
+    assert message in text
+    assert not (tmp_path / "venv").exists()
