@@ -17,20 +17,15 @@ from tools.stage import check_notebooks, refuse_executed
 THREADS = "import os\nprint(os.environ['OMP_NUM_THREADS'], os.environ['NUMBA_NUM_THREADS'])"
 
 
-def timed(name):
-    stamp = f"open('../log', 'a').write('{name} ' + str(time.time()) + '\\n')"
-    return f"import time\n{stamp}\ntime.sleep(0.3)\n{stamp}"
-
-
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     """One run of five notebooks: project, number of failures, what was said."""
     project = make_project(tmp_path_factory.mktemp("driver") / "tiny")
-    write_notebook(project, "01_good", timed("01_good"), THREADS)
+    write_notebook(project, "01_good", THREADS)
     write_notebook(project, "02_fails", "first = 1", "# Text", "first / 0", "first = 2")
     write_notebook(project, "03_dies", "import os", "os._exit(3)")
-    write_notebook(project, "05_timing", timed("05_timing"), THREADS, tags=["timing"], threads=2)
-    write_notebook(project, "06_timing", timed("06_timing"), tags=["timing"])
+    write_notebook(project, "05_timing", THREADS, tags=["timing"], threads=2)
+    write_notebook(project, "06_timing", tags=["timing"])
     said = []
     failed = run(project, "ci", [], {}, say=said.append)
     return project, failed, "\n".join(said)
@@ -96,11 +91,13 @@ def test_what_took_how_long_against_which_budget_is_said(ran):
 
 def test_timing_notebooks_run_alone(ran):
     project, *_ = ran
-    lines = [line.split() for line in (project.root / "log").read_text().splitlines()]
-    spans = {name: [float(stamp) for other, stamp in lines if other == name] for name, _ in lines}
-    assert spans["01_good"][1] < min(spans["05_timing"])
-    first, second = sorted((spans["05_timing"], spans["06_timing"]))
-    assert first[1] < second[0]
+    spans = {}
+    for path in project.notebooks.glob("*.ipynb"):
+        note = executed(project, path.stem).metadata.papermill
+        spans[path.stem] = (note.start_time, note.end_time)  # ISO dates of one zone: their order is that of time
+    for name in ("05_timing", "06_timing"):
+        start, end = spans.pop(name)
+        assert all(end < other[0] or other[1] < start for other in spans.values()), name
 
 
 def test_threads_are_fixed(ran):
@@ -124,7 +121,7 @@ def test_the_record_says_what_ran(ran):
     assert record["alone"] is True
     assert record["threads"] == 2
     assert record["parameters"] == {"profile": "ci"}
-    assert record["seconds"] > 0.3
+    assert record["seconds"] > 0
     assert {"commit", "date", "processor", "versions"} <= record["made"].keys()
 
 
