@@ -12,7 +12,15 @@ EXAMPLES = [(page.stem, k, code) for page in PAGES for k, code in enumerate(EXAM
 
 def test_there_are_examples():
     assert len(PAGES) >= 10
-    assert {page for page, _, _ in EXAMPLES} >= {"transport", "convexity", "race", "verifiers", "questions"}
+    assert {page for page, _, _ in EXAMPLES} >= {
+        "transport",
+        "convexity",
+        "race",
+        "marginal",
+        "coupling",
+        "verifiers",
+        "questions",
+    }
 
 
 @pytest.mark.parametrize(("page", "number", "code"), EXAMPLES, ids=[f"{page}-{k}" for page, k, _ in EXAMPLES])
