@@ -202,6 +202,20 @@ def _keep_nucleus(rows: NDArray[np.float64], top_p: float) -> None:
         row /= row.sum()
 
 
+def draw_token(p: NDArray[np.float64], u: float) -> int:
+    """The token that the uniform `u` in [0, 1) stands for: the inverse of the distribution function of `p`.
+
+    A token with ``p = 0`` is never drawn, whatever the rounding of the running sum.
+
+    >>> p = np.array([0.0, 0.5, 0.5, 0.0])
+    >>> draw_token(p, 0.0), draw_token(p, 0.5), draw_token(p, 1 - 2**-53)
+    (1, 2, 2)
+    """
+    running = np.cumsum(p)
+    token = int(np.searchsorted(running, u * running[-1], side="right"))
+    return min(token, int(np.searchsorted(running, running[-1])))  # at most the last token with mass
+
+
 def check_distribution(x: ArrayLike, name: str = "p", *, ndim: int = 1) -> NDArray[np.float64]:
     """Check one distribution (or a stack of them) and return it as float64.
 

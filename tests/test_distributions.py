@@ -17,7 +17,14 @@ from transformers import (
     TopPLogitsWarper,
 )
 
-from mdsd_core.distributions import GREEDY_BELOW, SamplingParams, check_distribution, check_pair, probabilities
+from mdsd_core.distributions import (
+    GREEDY_BELOW,
+    SamplingParams,
+    check_distribution,
+    check_pair,
+    draw_token,
+    probabilities,
+)
 
 
 def by_transformers(logits, params):
@@ -34,7 +41,9 @@ def by_transformers(logits, params):
 
 GRID = [
     SamplingParams(temperature=t, top_k=k, top_p=p, min_p=m)
-    for t, k, p, m in product((0.05, 0.7, 1.0, 1.5), (None, 1, 5, 10**6), (1.0, 0.9, 0.3, 1e-9), (0.0, 0.05, 1.0))
+    for t, k, p, m in product(
+        (0.05, 0.7, 1.0, 1.5), (None, 1, 5, 10**6), (1.0, 0.9, 0.3, 1e-9, 1e-17), (0.0, 0.05, 1.0)
+    )
 ]
 
 
@@ -129,6 +138,18 @@ def test_half_precision_is_widened_before_the_softmax(dtype):
     assert np.abs(uniform - 1 / 151_936).max() < 1e-18
     numpy_logits = logits.float().numpy().astype(np.float16)
     assert abs(probabilities(numpy_logits).sum() - 1) < 1e-12
+
+
+def test_token_of_a_uniform():
+    p = np.array([0.0, 0.25, 0.0, 0.75, 0.0])
+    assert [draw_token(p, u) for u in (0.0, 0.2499, 0.25, 0.9, 1 - 2**-53)] == [1, 1, 3, 3, 3]
+    # running sums that stay below 1, or reach their end before the last token: a token without mass is never drawn
+    for tail in (0.0, 1e-320):
+        assert draw_token(np.array([0.1] * 9 + [0.0999999, tail]), 1 - 2**-53) == 9
+    uniforms = (np.arange(20_000) + 0.5) / 20_000
+    law = np.random.default_rng(0).dirichlet(np.ones(6))
+    seen = np.bincount([draw_token(law, u) for u in uniforms], minlength=6) / 20_000
+    assert np.abs(seen - law).max() <= 1 / 20_000
 
 
 def test_padding_of_the_vocabulary_takes_no_part():
