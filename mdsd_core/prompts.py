@@ -244,7 +244,7 @@ def _own(path: Path) -> list[Prompt]:
             chat = row.get("chat", True)
             if not isinstance(chat, bool):
                 raise ValueError(f'line {number + 1} of {path}: "chat" must be true or false, got {chat!r}')
-            prompts.append(Prompt(path.stem, str(row.get("id", number)), row["text"], chat, "the user's own", False))
+            prompts.append(Prompt(path.stem, str(row.get("id", number)), row["text"], chat, "the user's own", True))
     return prompts
 
 

@@ -116,7 +116,7 @@ def test_own_file(tmp_path):
     path = tmp_path / "mine.jsonl"
     path.write_text('{"text": "Grüße"}\n\n{"text": "a", "id": 7, "chat": false}\n', encoding="utf-8")
     first, second = load_prompts(str(path))
-    assert (first.key, first.text, first.chat, first.printable) == ("mine/0", "Grüße", True, False)
+    assert (first.key, first.text, first.chat, first.printable) == ("mine/0", "Grüße", True, True)
     assert (second.key, second.text, second.chat) == ("mine/7", "a", False)
 
 

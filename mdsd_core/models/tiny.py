@@ -102,7 +102,7 @@ def tiny_random_pair(
         "num_hidden_layers": 3,
         "num_attention_heads": 2,
         "num_key_value_heads": 1,
-        "max_position_embeddings": 512,
+        "max_position_embeddings": 2048,
         "tie_word_embeddings": False,
         "bos_token_id": None,
         "eos_token_id": BYTE_VOCABULARY - 1 if vocab_size == BYTE_VOCABULARY else None,

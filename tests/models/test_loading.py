@@ -176,7 +176,7 @@ def test_tiny_random_pair(seed):
     pair = tiny_random_pair(11, seed=seed)
     assert pair.vocab_size == 11
     assert pair.eos_ids == ()
-    assert pair.target.context_limit == 512
+    assert pair.target.context_limit == 2048
     assert {p.data_ptr() for p in pair.target.model.parameters()}.isdisjoint(
         p.data_ptr() for p in pair.draft.model.parameters()
     )

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
-from mdsd_core._assets import AssetMissing, asset_file
+from mdsd_core._assets import ASSETS, AssetMissing, asset_file
 from mdsd_core.models import SKIPPED_LAYERS, load_model, load_pair, packaged, packaged_folder, tokenizer_problems
 from mdsd_core.models.skipping import decoder_layers
 
@@ -122,7 +122,16 @@ def test_conversion_leaves_all_or_nothing(quick_conversion, monkeypatch):
         packaged_folder()
     assert list(quick_conversion.iterdir()) == []
     monkeypatch.setattr(packaged.json, "dumps", written)
+    renamed = []  # what is moved into place is complete, and moving is the only way there
+
+    def rename(source, target):
+        assert not target.exists()
+        renamed.append({path.name for path in source.iterdir()})
+        os.replace(source, target)
+
+    monkeypatch.setattr(packaged.os, "rename", rename)
     folder = packaged_folder()
+    assert renamed == [{path.name for path in folder.iterdir()}]
     assert [path.name for path in quick_conversion.iterdir()] == [folder.name]
     names = {path.name for path in folder.iterdir()}
     assert names >= {"config.json", "model.safetensors", "tokenizer.json", "manifest.json"}
@@ -192,3 +201,9 @@ def test_kill_in_the_middle_of_the_real_conversion(tmp_path, smollm2):
     for name, tensor in original.state_dict().items():
         assert (again.state_dict()[name] == tensor).all(), name
         assert (smollm2.model.state_dict()[name] == tensor).all(), name
+
+
+def test_pins_are_those_of_the_lock(pytestconfig):
+    lock = (pytestconfig.rootpath / "assets.lock").read_text()
+    for requirement in ASSETS.values():
+        assert requirement in lock
