@@ -1,0 +1,317 @@
+"""The contexts of the study: continuations of real prompts, drawn from the target.
+
+A *context* is a position in such a text; p and q there come from teacher forcing (:mod:`mdsd_core.study.forcing`).
+Once the token ids are fixed, every machine measures the same contexts, and p and q agree up to the rounding of a
+forward pass. So the ids for the sets that may be shown are kept under ``reference/<profile>/contexts/``; other sets,
+models and settings are drawn at run time by the same function.
+
+Each prompt has a random stream of its own, keyed by seed and prompt: what is drawn for it does not depend on the other
+prompts, their order or the batch, save that the rounding of a batched pass may, very rarely, move a uniform across the
+boundary of two tokens.
+"""
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from mdsd_core._paths import cache_dir
+from mdsd_core.distributions import SamplingParams, draw_token, probabilities
+from mdsd_core.models import LanguageModel, load_model, model_names
+from mdsd_core.prompts import Prompt, load_prompts
+from mdsd_core.study.provenance import project_folder
+
+#: Prompts per set in each profile of the study.
+PROMPTS_PER_SET = {"ci": 6, "quick": 16, "full": 40}
+
+#: The longest continuation, in tokens.
+MAX_NEW_TOKENS = 128
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """A prompt and a text that the target drew after it, as token ids.
+
+    Attributes
+    ----------
+    key : str
+        ``set/id`` of the prompt.
+    prompt, tokens : tuple of int
+        The ids of the prompt (chat template included) and of what was drawn, end-of-text token included.
+    """
+
+    key: str
+    prompt: tuple[int, ...]
+    tokens: tuple[int, ...]
+
+
+def prompt_stream(seed: int, key: str) -> np.random.Generator:
+    """The random stream of one prompt: the same for the same seed and key, independent of all others.
+
+    >>> prompt_stream(0, "mt_bench/81").random() == prompt_stream(0, "mt_bench/81").random()
+    True
+    """
+    digest = hashlib.sha256(key.encode()).digest()
+    words = [int.from_bytes(digest[i : i + 4], "big") for i in range(0, 32, 4)]
+    return np.random.default_rng([seed, *words])
+
+
+def draw_continuations(
+    target: LanguageModel,
+    prompts: Sequence[Prompt],
+    params: SamplingParams,
+    *,
+    seed: int = 0,
+    max_new_tokens: int = MAX_NEW_TOKENS,
+    batch_size: int = 8,
+) -> list[Continuation]:
+    """Draw one continuation of each prompt from the target.
+
+    Parameters
+    ----------
+    target : LanguageModel
+        With a tokenizer.
+    prompts : sequence of Prompt
+        Their keys name their random streams, so they must differ.
+    params : SamplingParams
+        What is drawn from.
+    seed : int, >= 0
+        Of the whole experiment.
+    max_new_tokens : int, >= 1
+        A continuation ends here, at the target's end-of-text token, or at the end of its context window.
+    batch_size : int, >= 1
+        How many prompts share a forward pass: a matter of speed only.
+
+    Returns
+    -------
+    list of Continuation
+        In the order of `prompts`, each with at least one token.
+
+    Raises
+    ------
+    ValueError
+        If two prompts have one key, a prompt is empty or fills the context window, or a number is out of range.
+    """
+    for name, number in (("max_new_tokens", max_new_tokens), ("batch_size", batch_size)):
+        if number < 1:
+            raise ValueError(f"{name} must be at least 1, got {number}")
+    if len({prompt.key for prompt in prompts}) != len(prompts):
+        raise ValueError("prompts must have different keys: the key names the random stream")
+    encoded = [target.encode(prompt.text, chat=prompt.chat) for prompt in prompts]
+    for prompt, ids in zip(prompts, encoded, strict=True):
+        if not ids:
+            raise ValueError(f"prompt {prompt.key} has no token")
+        if target.context_limit is not None and len(ids) >= target.context_limit:
+            raise ValueError(
+                f"prompt {prompt.key} has {len(ids)} tokens and fills the window of {target.context_limit}"
+            )
+    result = []
+    for start in range(0, len(prompts), batch_size):
+        part = slice(start, start + batch_size)
+        streams = [prompt_stream(seed, prompt.key) for prompt in prompts[part]]
+        drawn = _draw_batch(target, encoded[part], params, streams, max_new_tokens)
+        for prompt, ids, tokens in zip(prompts[part], encoded[part], drawn, strict=True):
+            result.append(Continuation(prompt.key, tuple(ids), tuple(tokens)))
+    return result
+
+
+@torch.inference_mode()
+def _draw_batch(
+    target: LanguageModel,
+    encoded: Sequence[Sequence[int]],
+    params: SamplingParams,
+    streams: Sequence[np.random.Generator],
+    max_new_tokens: int,
+) -> list[list[int]]:
+    window = target.context_limit
+    room = [max_new_tokens if window is None else min(max_new_tokens, window - len(ids)) for ids in encoded]
+    longest = max(len(ids) for ids in encoded)
+    padded = [[0] * (longest - len(ids)) + list(ids) for ids in encoded]  # on the left, masked: its value is never seen
+    ids = torch.tensor(padded, device=target.device)
+    mask = torch.tensor([[0] * (longest - len(ids)) + [1] * len(ids) for ids in encoded], device=target.device)
+    places = (mask.cumsum(dim=1) - 1).clamp(min=0)
+    drawn: list[list[int]] = [[] for _ in encoded]
+    running = [True] * len(encoded)
+    cache = None
+    while True:
+        out = target.model(
+            input_ids=ids, attention_mask=mask, position_ids=places, cache=cache, use_cache=True, logits_to_keep=1
+        )
+        cache = out.cache
+        latest = [0] * len(encoded)
+        for row, alive in enumerate(running):
+            if alive:
+                p = probabilities(out.logits[row, -1], params, vocab_size=target.vocab_size, name="target logits")
+                latest[row] = draw_token(p, streams[row].random())
+                drawn[row].append(latest[row])
+                running[row] = latest[row] not in target.eos_ids and len(drawn[row]) < room[row]
+        if not any(running):
+            return drawn
+        ids = torch.tensor(latest, device=target.device)[:, None]
+        mask = torch.cat([mask, mask.new_ones(len(encoded), 1)], dim=1)
+        places = places[:, -1:] + 1
+
+
+def load_contexts(
+    target: LanguageModel,
+    prompt_set: str,
+    profile: str,
+    params: SamplingParams,
+    *,
+    prompts: int | None = None,
+    seed: int = 0,
+    max_new_tokens: int = MAX_NEW_TOKENS,
+    reference: Path | None = None,
+) -> list[Continuation]:
+    """The continuations of one prompt set: stored ones where they are stored, else drawn now.
+
+    Parameters
+    ----------
+    target : LanguageModel
+        The model that draws.
+    prompt_set : str
+        See :func:`mdsd_core.prompts.load_prompts`.
+    profile : str
+        A key of :data:`PROMPTS_PER_SET`; says where to look, and how many prompts to take.
+    params : SamplingParams
+        What is drawn from.
+    prompts : int, optional
+        How many prompts, evenly spaced over the set; default: by profile.
+    seed, max_new_tokens : int
+        As in :func:`draw_continuations`.
+    reference : path, optional
+        The folder with a folder for each profile; default ``reference/`` of the checkout.
+
+    Returns
+    -------
+    list of Continuation
+        Those stored for just these settings, if any. What is drawn from the packaged model is kept in the cache folder.
+    """
+    if profile not in PROMPTS_PER_SET:
+        raise ValueError(f"profile must be one of {', '.join(PROMPTS_PER_SET)}, got {profile!r}")
+    count = PROMPTS_PER_SET[profile] if prompts is None else prompts
+    settings = _settings(target.name, prompt_set, params, count, seed, max_new_tokens)
+    folder = project_folder() / "reference" if reference is None else reference
+    path = contexts_file(folder, profile, target.name, prompt_set, params)
+    if path.is_file():
+        stored, found = read_contexts(path)
+        if stored == settings:
+            return found
+    chosen = load_prompts(prompt_set, limit=count)
+    if target.name not in model_names() or prompt_set.endswith(".jsonl"):  # what a name stands for may change
+        return draw_continuations(target, chosen, params, seed=seed, max_new_tokens=max_new_tokens)
+    digest = hashlib.sha256(json.dumps([_FORMAT, settings, [p.text for p in chosen]], sort_keys=True).encode())
+    path = cache_dir() / "contexts" / f"{digest.hexdigest()[:24]}.json"
+    if path.is_file():
+        return read_contexts(path)[1]
+    drawn = draw_continuations(target, chosen, params, seed=seed, max_new_tokens=max_new_tokens)
+    write_contexts(path, settings, drawn)
+    return drawn
+
+
+def contexts_file(reference: Path, profile: str, target: str, prompt_set: str, params: SamplingParams) -> Path:
+    """Where the contexts of one target, set and temperature are stored.
+
+    >>> str(contexts_file(Path("reference"), "ci", "smollm2-135m", "mt_bench", SamplingParams(0.7)))
+    'reference/ci/contexts/smollm2-135m-mt_bench-T0.7.json'
+    """
+    name = f"{target}-{prompt_set}-T{params.temperature:g}.json".replace("/", "--")
+    return reference / profile / "contexts" / name
+
+
+def _settings(
+    target: str, prompt_set: str, params: SamplingParams, prompts: int, seed: int, max_new_tokens: int
+) -> dict[str, object]:
+    return {
+        "target": target,
+        "set": prompt_set,
+        "sampling": dataclasses.asdict(params),
+        "prompts": prompts,
+        "seed": seed,
+        "max_new_tokens": max_new_tokens,
+    }
+
+
+def write_contexts(path: Path, settings: dict[str, object], continuations: Iterable[Continuation]) -> None:
+    """Store continuations, one a line, with the settings they were drawn with; in one step."""
+    head = json.dumps({"format": _FORMAT, **settings})
+    lines = [json.dumps(dataclasses.asdict(one), separators=(",", ":")) for one in continuations]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part.write_text(f'{{"settings": {head},\n"continuations": [\n' + ",\n".join(lines) + "\n]}\n")
+    part.replace(path)
+
+
+def read_contexts(path: Path) -> tuple[dict[str, object], list[Continuation]]:
+    """The settings and the continuations of a file that :func:`write_contexts` made.
+
+    Raises
+    ------
+    ValueError
+        If the file is not of this format.
+    """
+    content = json.loads(path.read_text())
+    settings = dict(content.get("settings", {}))
+    if settings.pop("format", None) != _FORMAT:
+        raise ValueError(f"{path} is not a file of contexts of format {_FORMAT}: make it anew")
+    return settings, [
+        Continuation(one["key"], tuple(one["prompt"]), tuple(one["tokens"])) for one in content["continuations"]
+    ]
+
+
+def store_reference(
+    target: LanguageModel,
+    prompt_set: str,
+    profile: str,
+    params: SamplingParams,
+    *,
+    seed: int = 0,
+    max_new_tokens: int = MAX_NEW_TOKENS,
+    reference: Path | None = None,
+) -> Path:
+    """Draw the contexts of one set anew and store them under ``reference/``; returns the file.
+
+    Raises
+    ------
+    ValueError
+        If the set must not be kept in the repository.
+    """
+    count = PROMPTS_PER_SET[profile]
+    chosen = load_prompts(prompt_set, limit=count)
+    if not all(prompt.printable for prompt in chosen):
+        raise ValueError(f"{prompt_set} must not be kept in the repository: {chosen[0].licence}")
+    folder = project_folder() / "reference" if reference is None else reference
+    path = contexts_file(folder, profile, target.name, prompt_set, params)
+    drawn = draw_continuations(target, chosen, params, seed=seed, max_new_tokens=max_new_tokens)
+    write_contexts(path, _settings(target.name, prompt_set, params, count, seed, max_new_tokens), drawn)
+    return path
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Draw the stored contexts anew: ``python -m mdsd_core.study.contexts``."""
+    parser = argparse.ArgumentParser(description="Draw the contexts under reference/ anew from the target model.")
+    parser.add_argument("--profile", nargs="+", default=["ci", "quick"], choices=sorted(PROMPTS_PER_SET))
+    parser.add_argument("--set", nargs="+", default=["mt_bench", "human_eval"], help="prompt sets")
+    parser.add_argument("--temperature", nargs="+", type=float, default=[0.7])
+    parser.add_argument("--target", default="smollm2-135m", help="name, folder or hub id of the target")
+    parser.add_argument("--reference", type=Path, help="default: reference/ of the checkout")
+    given = parser.parse_args(arguments)
+    target = load_model(given.target)
+    for profile in given.profile:
+        for prompt_set in given.set:
+            for temperature in given.temperature:
+                params = SamplingParams(temperature=temperature)
+                print(store_reference(target, prompt_set, profile, params, reference=given.reference))
+
+
+if __name__ == "__main__":
+    main()
