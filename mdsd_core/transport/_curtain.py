@@ -207,21 +207,21 @@ def pieces(w, left, right, parent, child, sibling, children, n):
     A token's pieces are what its children leave of its interval. A draft draws one of its token's pieces by length (the
     last one if rounding left none with a length). Returns
 
-    stop : the pieces of token k end before ``stop[k]``, and begin at ``stop[k - 1]``
+    start : token k has the pieces ``start[k]:start[k + 1]``
     key : position of a piece among all pieces, from left to right
     cumulative : P(a draft k draws this piece or one of its own to the left)
     r : the law of the winner, for n independent drafts of law w / sum(w)
     """
     m = w.size
     total, count = 0.0, 0
-    place = np.empty(m, np.int64)  # where the next piece of a token goes
+    start = np.zeros(m + 1, np.int64)  # while they come in, start[k + 1] is the place of the next piece of k
     for k in range(m):
         total += w[k]
-        place[k] = count
+        start[k + 1] = count
         count += children[k] + 1
     key, cumulative, r = np.empty(count, np.int64), np.empty(count), np.zeros(m)
     if m == 0:
-        return place, key, cumulative, r
+        return start, key, cumulative, r
     x = last = 0
     while parent[x] >= 0:
         x = parent[x]
@@ -230,8 +230,8 @@ def pieces(w, left, right, parent, child, sibling, children, n):
     position = 0.0
     for j in range(count):
         q = w[x] / total
-        i = place[x]
-        place[x] = i + 1
+        i = start[x + 1]
+        start[x + 1] = i + 1
         drawn = 0.0 if down else cumulative[i - 1]
         following = child[x] if down else sibling[last]
         if following >= 0:
@@ -256,4 +256,4 @@ def pieces(w, left, right, parent, child, sibling, children, n):
     scale = 1.0 / before**n
     for k in range(m):
         r[k] *= scale
-    return place, key, cumulative, r
+    return start, key, cumulative, r

@@ -70,20 +70,19 @@ class Curtain:
         intervals too short for their probability, cost acceptance (1e-14 on pairs like those of language models) and
         never the law of the emitted token.
         """
-        stop, key, cumulative, r = pieces(self.w, self.left, self.right, self.parent, *self._links, self.n)
-        starts, stops = np.zeros(self.p.size, dtype=np.int64), np.zeros(self.p.size, dtype=np.int64)
-        marginal = np.zeros(self.p.size)
-        _scatter(self.tokens, stop, r, starts, stops, marginal)
+        start, key, cumulative, r = pieces(self.w, self.left, self.right, self.parent, *self._links, self.n)
+        row, marginal = np.full(self.p.size, -1, dtype=np.int32), np.zeros(self.p.size)
+        _by_token(self.tokens, r, row, marginal)
         if self.fixed.size:
             # without any other draft, the one of the largest target probability wins
             fixed = self.fixed[np.argsort(self.p[self.fixed], kind="stable")]
-            starts[fixed] = key.size + np.arange(fixed.size)
-            stops[fixed] = starts[fixed] + 1
+            row[fixed] = self.tokens.size + np.arange(fixed.size)
+            start = np.concatenate((start, key.size + np.arange(1, fixed.size + 1)))
             key = np.concatenate((key, np.arange(-fixed.size, 0)))
             cumulative = np.concatenate((cumulative, np.ones(fixed.size)))
             if self.tokens.size == 0:
                 marginal[fixed[-1]] = 1.0
-        return PriorityPlan(starts, stops, key, cumulative, marginal)
+        return PriorityPlan(row, start, key, cumulative, marginal)
 
 
 def left_curtain(
@@ -195,10 +194,6 @@ def _independent_drafts(scheme: Scheme) -> int:
 
 
 @kernel
-def _scatter(tokens, stop, r, starts, stops, marginal):
-    """From ranks to token ids."""
-    before = 0
+def _by_token(tokens, r, row, marginal):
     for k in range(tokens.size):
-        x = tokens[k]
-        starts[x], stops[x], marginal[x] = before, stop[k], r[k]
-        before = stop[k]
+        row[tokens[k]], marginal[tokens[k]] = k, r[k]

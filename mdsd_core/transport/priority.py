@@ -33,13 +33,15 @@ class PriorityPlan:
 
     Attributes
     ----------
-    start, stop : ndarray of int64, shape [V]
-        Token x owns the segments ``start[x]:stop[x]``: none (``start[x] == stop[x]``) if the scheme never draws it.
+    row : ndarray of int32, shape [V]
+        The row of a token in the table of segments, -1 if the scheme never draws it.
+    start : ndarray of int64, shape [m + 1]
+        Row i has the segments ``start[i]:start[i + 1]``: at least one.
     key : ndarray of int64, shape [M]
-        The label of a segment, increasing within a token. No two segments share a key, so that the winning token is
+        The label of a segment, increasing within a row. No two segments share a key, so that the winning token is
         always unique.
     cumulative : ndarray of float64, shape [M]
-        The probability that a draft x gets this segment or one of x with a lower key; the last of each token is 1.
+        The probability that a draft gets this segment or one of its own with a lower key; the last of a row is 1.
     marginal : ndarray of float64, shape [V]
         r: the law of the winner over drafts and labels, *realised* by these very segments, to rounding.
 
@@ -54,8 +56,8 @@ class PriorityPlan:
     Token 1 beats token 0 half of the time it meets it:
 
     >>> plan = PriorityPlan(
-    ...     start=np.array([0, 1]),
-    ...     stop=np.array([1, 3]),
+    ...     row=np.array([0, 1], dtype=np.int32),
+    ...     start=np.array([0, 1, 3]),
     ...     key=np.array([1, 0, 2]),
     ...     cumulative=np.array([1.0, 0.5, 1.0]),
     ...     marginal=np.array([0.5, 0.5]),
@@ -66,8 +68,8 @@ class PriorityPlan:
     1
     """
 
+    row: NDArray[np.int32]
     start: NDArray[np.int64]
-    stop: NDArray[np.int64]
     key: NDArray[np.int64]
     cumulative: NDArray[np.float64]
     marginal: NDArray[np.float64]
@@ -77,7 +79,7 @@ class PriorityPlan:
             array = getattr(self, name)
             if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
                 raise TypeError(f"{name} must be an array of {dtype} with one axis, got {array!r}")
-        for name, like in (("stop", "start"), ("marginal", "start"), ("cumulative", "key")):
+        for name, like in (("marginal", "row"), ("cumulative", "key")):
             size, wanted = getattr(self, name).size, getattr(self, like).size
             if size != wanted:
                 raise ValueError(f"{name} must have the size of {like} = {wanted}, got {size}")
@@ -88,42 +90,43 @@ class PriorityPlan:
         Raises
         ------
         ValueError
-            If segments of two tokens overlap, keys repeat or fall within a token, the probabilities of a token do not
-            rise to 1, or the marginal is no distribution on the tokens with segments.
+            If the rows do not belong to one token each or do not divide the segments, keys repeat or fall within a row,
+            the probabilities of a row do not rise to 1, or the marginal is no distribution on the tokens with segments.
         """
-        owners = np.flatnonzero(self.stop != self.start)
-        owners = owners[np.argsort(self.start[owners], kind="stable")]
-        first, last = self.start[owners], self.stop[owners] - 1
-        if owners.size == 0 or first[0] != 0 or last[-1] != self.key.size - 1 or (first[1:] != last[:-1] + 1).any():
-            raise ValueError(f"start and stop must divide the {self.key.size} segments among the tokens")
-        if (last < first).any():
-            raise ValueError(f"stop must not be below start, as it is for token {owners[np.argmax(last < first)]}")
+        drawn = self.row >= 0
+        rows = np.sort(self.row[drawn])
+        if (self.row < -1).any() or not np.array_equal(rows, np.arange(self.start.size - 1)):
+            raise ValueError(f"row must hold each of the {self.start.size - 1} rows once, and -1 elsewhere")
+        first, last = self.start[:-1], self.start[1:] - 1
+        if self.start[0] != 0 or self.start[-1] != self.key.size or (last < first).any():
+            raise ValueError(f"start must rise from 0 to the number of segments, {self.key.size}, at every row")
         if np.unique(self.key).size != self.key.size:
             raise ValueError("key must not repeat: the winner of two equal keys would not be defined")
         inner = np.ones(self.key.size, dtype=bool)
-        inner[first] = False  # segments that follow another one of the same token
+        inner[first] = False  # segments that follow another one of the same row
         if (np.diff(self.key)[inner[1:]] < 0).any():
-            raise ValueError("key must increase within a token")
+            raise ValueError("key must increase within a row")
         if not (np.isfinite(self.cumulative).all() and (self.cumulative[first] >= 0).all()):
             raise ValueError("cumulative must be finite and >= 0")
         if (np.diff(self.cumulative)[inner[1:]] < 0).any() or (self.cumulative[last] != 1).any():
-            raise ValueError("cumulative must not fall within a token, and must end at 1")
+            raise ValueError("cumulative must not fall within a row, and must end at 1")
         r = self.marginal
         if not (np.isfinite(r).all() and (r >= 0).all() and abs(r.sum() - 1) <= _ROUNDING):
-            raise ValueError(f"marginal must be a probability distribution, got sum {r.sum()!r}")
-        if r[self.stop == self.start].any():
+            raise ValueError(f"marginal must be a probability distribution, got sum {float(r.sum())!r}")
+        if r[~drawn].any():
             raise ValueError("marginal must be 0 for tokens without segments")
         return self
 
     def segments(self, token: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The keys of a token's segments, ascending, and their probabilities (both empty if it is never drafted)."""
-        own = slice(self.start[token], self.stop[token])
+        i = self.row[token]
+        own = slice(self.start[i], self.start[i + 1]) if i >= 0 else slice(0)
         return self.key[own], np.diff(self.cumulative[own], prepend=0.0)
 
     def draw_key(self, token: int, rng: UniformSource) -> int:
         """Draw a segment of `token` with one uniform and return its key, in O(log segments)."""
         drafts = self._checked(np.array([token]))
-        return int(_drawn_key(drafts[0], rng.random(), self.start, self.stop, self.key, self.cumulative))
+        return int(_drawn_key(drafts[0], rng.random(), self.row, self.start, self.key, self.cumulative))
 
     def select(self, drafts: ArrayLike, rng: UniformSource) -> int:
         """Select one draft: every draft draws a segment, the largest key wins.
@@ -147,7 +150,7 @@ class PriorityPlan:
         """
         drafts = self._checked(drafts)
         uniforms = np.array([rng.random() if x != NO_DRAFT else 0.0 for x in drafts])
-        return int(_winner(drafts, uniforms, self.start, self.stop, self.key, self.cumulative))
+        return int(_winner(drafts, uniforms, self.row, self.start, self.key, self.cumulative))
 
     def selection_law(self, drafts: ArrayLike) -> NDArray[np.float64]:
         """The exact law of the index that :meth:`select` returns.
@@ -171,7 +174,7 @@ class PriorityPlan:
         drafts = self._checked(drafts)
         rows = np.atleast_2d(drafts)
         law = np.empty(rows.shape)
-        _selection_law(rows, self.start, self.stop, self.key, self.cumulative, law)
+        _selection_law(rows, self.row, self.start, self.key, self.cumulative, law)
         return law.reshape(drafts.shape)
 
     def law_of_winner(self, scheme: Scheme, q: ArrayLike) -> NDArray[np.float64]:
@@ -182,7 +185,7 @@ class PriorityPlan:
         tuples, probability = scheme.enumerate(q)
         share = self.selection_law(tuples) * probability[:, None]
         drawn = tuples != NO_DRAFT
-        law = np.zeros(self.start.size)
+        law = np.zeros(self.row.size)
         np.add.at(law, tuples[drawn], share[drawn])
         return law
 
@@ -191,20 +194,20 @@ class PriorityPlan:
         if array.dtype.kind not in "iu" or array.ndim not in (1, 2) or array.size == 0:
             raise ValueError(f"drafts must be token ids of shape [n] or [N, n], got {drafts!r}")
         array = np.ascontiguousarray(array, dtype=np.int64)
-        bad = _first_bad(np.atleast_2d(array), self.start, self.stop)
+        bad = _first_bad(np.atleast_2d(array), self.row)
         if bad == -1:
             return array
         if bad < -1:
             raise ValueError(f"drafts must hold at least one token, got none in row {-2 - bad}")
         token = int(array.flat[bad])
-        if not 0 <= token < self.start.size:
-            raise ValueError(f"drafts must hold ids in [0, {self.start.size}) (or -1 for no draft), got {token}")
+        if not 0 <= token < self.row.size:
+            raise ValueError(f"drafts must hold ids in [0, {self.row.size}) (or -1 for no draft), got {token}")
         raise ValueError(f"drafts hold token {token}, which the scheme of this plan never draws")
 
 
 _FIELDS = {
+    "row": np.dtype(np.int32),
     "start": np.dtype(np.int64),
-    "stop": np.dtype(np.int64),
     "key": np.dtype(np.int64),
     "cumulative": np.dtype(np.float64),
     "marginal": np.dtype(np.float64),
@@ -212,7 +215,7 @@ _FIELDS = {
 
 
 @kernel
-def _first_bad(rows, start, stop):
+def _first_bad(rows, row):
     """-1 if all rows are fine; else the flat place of a bad id, or ``-2 - row`` for a row without any draft."""
     for i in range(rows.shape[0]):
         some = False
@@ -220,7 +223,7 @@ def _first_bad(rows, start, stop):
             x = rows[i, j]
             if x == NO_DRAFT:
                 continue
-            if x < 0 or x >= start.size or start[x] == stop[x]:
+            if x < 0 or x >= row.size or row[x] < 0:
                 return i * rows.shape[1] + j
             some = True
         if not some:
@@ -229,9 +232,9 @@ def _first_bad(rows, start, stop):
 
 
 @inline_kernel
-def _drawn_key(x, u, start, stop, key, cumulative):
+def _drawn_key(x, u, row, start, key, cumulative):
     """The key of the first segment of x whose cumulative probability exceeds u (never one of probability 0)."""
-    low, high = start[x], stop[x] - 1
+    low, high = start[row[x]], start[row[x] + 1] - 1
     while low < high:
         middle = (low + high) // 2
         if cumulative[middle] > u:
@@ -242,45 +245,47 @@ def _drawn_key(x, u, start, stop, key, cumulative):
 
 
 @kernel
-def _winner(drafts, uniforms, start, stop, key, cumulative):
+def _winner(drafts, uniforms, row, start, key, cumulative):
     best, best_key = -1, 0
     for i in range(drafts.size):
         if drafts[i] != NO_DRAFT:
-            own = _drawn_key(drafts[i], uniforms[i], start, stop, key, cumulative)
+            own = _drawn_key(drafts[i], uniforms[i], row, start, key, cumulative)
             if best < 0 or own > best_key:
                 best, best_key = i, own
     return best
 
 
 @inline_kernel
-def _probability_below(x, limit, start, stop, key, cumulative):
+def _probability_below(x, limit, row, start, key, cumulative):
     """P(a draft x draws a key < limit)."""
-    low, high = start[x], stop[x]
+    first = start[row[x]]
+    low, high = first, start[row[x] + 1]
     while low < high:
         middle = (low + high) // 2
         if key[middle] < limit:
             low = middle + 1
         else:
             high = middle
-    return cumulative[low - 1] if low > start[x] else 0.0
+    return cumulative[low - 1] if low > first else 0.0
 
 
 @kernel
-def _selection_law(rows, start, stop, key, cumulative, law):
-    n = rows.shape[1]
-    for row in range(rows.shape[0]):
-        drafts = rows[row]
+def _selection_law(tuples, row, start, key, cumulative, law):
+    n = tuples.shape[1]
+    for t in range(tuples.shape[0]):
+        drafts = tuples[t]
         for i in range(n):
-            law[row, i] = 0.0
+            law[t, i] = 0.0
             if drafts[i] == NO_DRAFT:
                 continue
+            own = row[drafts[i]]
             below = 0.0
-            for s in range(start[drafts[i]], stop[drafts[i]]):
+            for s in range(start[own], start[own + 1]):
                 win = cumulative[s] - below
                 below = cumulative[s]
                 for j in range(n):
                     # equal keys come from equal tokens only; the first of them wins
                     if j != i and drafts[j] != NO_DRAFT:
                         limit = key[s] if j < i else key[s] + 1
-                        win *= _probability_below(drafts[j], limit, start, stop, key, cumulative)
-                law[row, i] += win
+                        win *= _probability_below(drafts[j], limit, row, start, key, cumulative)
+                law[t, i] += win

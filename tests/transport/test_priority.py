@@ -25,19 +25,19 @@ def random_plan(rng, V, silent=()):
     count = rng.integers(1, 5, V)
     count[list(silent)] = 0
     keys = rng.permutation(3 * count.sum())[: count.sum()] - count.sum()
-    start, stop = np.zeros(V, dtype=np.int64), np.zeros(V, dtype=np.int64)
-    key, cumulative, at = np.empty(keys.size, dtype=np.int64), np.empty(keys.size), 0
-    for x in rng.permutation(V):
-        start[x], stop[x] = at, at + count[x]
-        key[at : stop[x]] = np.sort(keys[at : stop[x]])
+    row, start = np.full(V, -1, dtype=np.int32), [0]
+    key, cumulative = [], []
+    for x in rng.permutation(np.flatnonzero(count)):
+        row[x] = len(start) - 1
+        at = start[-1]
+        key.extend(np.sort(keys[at : at + count[x]]))
         fraction = rng.random(count[x]) * (rng.random(count[x]) < 0.7)
-        if count[x]:
-            fraction[rng.integers(count[x])] += 0.5
-            cumulative[at : stop[x]] = np.cumsum(fraction) / fraction.sum()
-            cumulative[stop[x] - 1] = 1.0
-        at = stop[x]
+        fraction[rng.integers(count[x])] += 0.5
+        cumulative.extend(np.cumsum(fraction) / fraction.sum())
+        cumulative[-1] = 1.0
+        start.append(at + count[x])
     marginal = normalised(rng.random(V) * (count > 0))
-    return PriorityPlan(start, stop, key, cumulative, marginal)
+    return PriorityPlan(row, np.array(start), np.array(key), np.array(cumulative), marginal)
 
 
 def law_by_enumeration(plan, drafts):
@@ -75,7 +75,7 @@ def test_select_follows_its_law_uniform_by_uniform():
     for drafts in ([0, 1, 2], [3, 3], [2, NO_DRAFT, 1], [1, 2, 1]):
         edges = []
         for x in drafts:
-            own = slice(plan.start[x], plan.stop[x])
+            own = slice(*plan.start[plan.row[x] : plan.row[x] + 2])
             cuts = np.concatenate(([0.0], plan.cumulative[own])) if x != NO_DRAFT else np.array([0.0, 1.0])
             edges.append([(a, b) for a, b in pairwise(cuts) if b > a])
         law = np.zeros(len(drafts))
@@ -126,10 +126,13 @@ def test_errors_name_the_token():
 
 
 FAULTS = {
-    "size": lambda f: f.update(stop=f["stop"][:-1]),
+    "size": lambda f: f.update(marginal=f["marginal"][:-1]),
     "dtype": lambda f: f.update(start=f["start"].astype(np.int32)),
-    "overlap": lambda f: f["start"].__setitem__(1, 0),
-    "gap": lambda f: f["stop"].__setitem__(2, f["stop"][2] - 1),
+    "two tokens in a row": lambda f: f["row"].__setitem__(1, 0),
+    "a row of nobody": lambda f: f["row"].__setitem__(1, -1),
+    "a row below -1": lambda f: f["row"].__setitem__(3, -2),
+    "an empty row": lambda f: f["start"].__setitem__(1, 0),
+    "segments left": lambda f: f["start"].__setitem__(3, 5),
     "equal keys": lambda f: f["key"].__setitem__(0, f["key"][-1]),
     "falling keys": lambda f: f.update(key=-f["key"]),
     "falling cumulative": lambda f: f["cumulative"].__setitem__(1, 0.1),
@@ -144,8 +147,8 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_broken_plan_is_refused(fault):
     fields = dict(
+        row=np.array([0, 1, 2, -1], dtype=np.int32),
         start=np.array([0, 2, 4, 6]),
-        stop=np.array([2, 4, 6, 6]),
         key=np.array([4, 5, 0, 6, 1, 2]),
         cumulative=np.array([0.25, 1, 0.5, 1, 0, 1]),
         marginal=np.array([0.3, 0.3, 0.4, 0.0]),
