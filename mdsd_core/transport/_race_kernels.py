@@ -55,12 +55,12 @@ def _dust_step(q, u, weight, rate, P, D):
 
 
 @fused_kernel
-def _slope(t, weight, rate, P, D):
-    """The step of Q of a speck, divided by its q."""
+def _slope(relative, weight, rate, P, D):
+    """The step of Q of a speck, divided by its ``q t`` at the last node."""
     n, J = P.shape
     slope = 0.0
     for j in range(J):
-        slope += weight[j] * (D[n - 1, j] + rate * P[n - 1, j]) * t[j]
+        slope += weight[j] * (D[n - 1, j] + rate * P[n - 1, j]) * relative[j]
     return slope
 
 
@@ -113,19 +113,18 @@ def rates_after(q, limit):
 
 
 @kernel
-def walk_dust(q, t, relative, weight, rate, P, D, u, steps):
-    """The steps of Q for a stretch of dust, token by token; the state ends behind it.
+def walk_dust(q, last, relative, weight, rate, P, D, u, steps):
+    """The steps of Q for a stretch of dust, token by token; the state ends behind it. `last` is the last node.
 
     Tokens too small to change the state at once share one slope, until they add up to something.
     """
-    last = t[-1]
     waiting, slope = 0.0, -1.0
     for k in range(q.size):
         speck = q[k] * last < SPECK
         if speck:
             if slope < 0.0:
-                slope = _slope(t, weight, rate, P, D)
-            steps[k] = q[k] * slope
+                slope = _slope(relative, weight, rate, P, D)
+            steps[k] = q[k] * last * slope
             waiting += q[k]
         if waiting * last >= SPECKS or (waiting > 0.0 and (not speck or k == q.size - 1)):
             _growth(waiting * last, relative, u)
@@ -160,4 +159,4 @@ def walk(q, n, t, dt, steps):
             first = k
             while k < q.size and q[k] <= limit:
                 k += 1
-            walk_dust(q[first:k], t, relative, weight, rate, P, D, u, steps[first:k])
+            walk_dust(q[first:k], t[-1], relative, weight, rate, P, D, u, steps[first:k])

@@ -146,7 +146,7 @@ def walk_runs(q, p, n, t, dt, ends, steps):
             low, high = p[first] / (q[first] * last), p[k - 1] / (q[k - 1] * last)
             single = chord * (1.0 + 1e-9) > low and chord * (1.0 - 1e-9) < high
         if single:
-            walk_dust(q[first:k], t, relative, weight, rate, P, D, u, steps[runs:])
+            walk_dust(q[first:k], last, relative, weight, rate, P, D, u, steps[runs:])
             for i in range(first, k):
                 ends[runs] = i + 1
                 runs += 1

@@ -231,15 +231,15 @@ def _differences(p, ends, steps, outside, fixed):
     curve[0] = value
     k, middle = 0, runs
     for i in range(runs):
-        if passed >= 1.0:  # of 2, the masses of Q and p together
-            middle = i
-            break
         while k < ends[i]:
             value, lost = add(value, lost, -p[k] / total)
             passed += p[k] / total
             k += 1
         value, lost = add(value, lost, steps[i] / mass)
         passed += steps[i] / mass
+        if passed > 1.0:  # of 2, the masses of Q and p together
+            middle = i
+            break
         curve[i + 1] = value + lost
     # from the back
     value, lost = outside / total, 0.0

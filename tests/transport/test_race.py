@@ -24,6 +24,7 @@ def hard_weights():
     yield np.array([5e-324, 1e-323, 2e-323, 5e-324])  # nothing but subnormals
     yield np.array([0.3, 0.0, 1e-20, 0.0, 0.7, 1e-20])
     yield np.full(7, 1e-3)
+    yield np.array([1.0, 1.0, 1.0, 1e-153, 1e-170])  # times up to 1e155, whose square overflows
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6])
