@@ -78,8 +78,8 @@ def test_there_is_one_search_field_and_it_finds_a_term(site, browser):
     browser.open(site + "index.html")
     assert browser.evaluate("document.querySelectorAll('.bd-sidebar .search-button-field').length") == 1
     browser.open(site + "search.html?q=replacement")
-    browser.until("document.querySelectorAll('#search-results li a').length > 0")
-    assert browser.evaluate("[...document.querySelectorAll('#search-results li a')].some(x => /notation/.test(x.href))")
+    found = "[...document.querySelectorAll('#search-results li a')].some(x => x.href.includes('notation'))"
+    browser.until(found)
 
 
 def test_the_theme_follows_the_system_and_can_be_switched(site, browser):

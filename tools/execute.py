@@ -4,7 +4,9 @@ import json
 import os
 import re
 import shutil
+import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,6 +70,7 @@ def _prepare_environment(project: Project, place: Place, threads: int) -> None:
     for name in _THREADS:
         os.environ[name] = str(threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"  # tqdm without widgets: a page has no use for either
     os.environ["MDSD_RESULTS"] = str(place.results)
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     os.environ["IPYTHONDIR"] = str(project.build / "ipython")
@@ -117,6 +120,17 @@ def check_results(place: Place, profile: str) -> str | None:
     return None
 
 
+def paths_shown(executed: Path, paths: Iterable[Path]) -> str | None:
+    """Say which code cell shows one of `paths`, folders of this machine that no reader has; None if none does."""
+    cells = [cell for cell in read_notebook(executed).cells if cell.cell_type == "code"]
+    for number, cell in enumerate(cells, 1):
+        text = json.dumps(cell.outputs)
+        for path in paths:
+            if str(path) in text:
+                return f"code cell {number} shows a path of this machine, {path}; print names, and mend what warns"
+    return None
+
+
 def _scrub(executed: Path) -> None:
     """Take this machine's paths out of the executed notebook, which readers download."""
     content = json.loads(executed.read_text(encoding="utf-8"))
@@ -154,7 +168,7 @@ def run_one(
             start_timeout=120,
             config=Config({"KernelManager": {"transport_encryption": "auto"}}),
         )
-        failure = check_results(place, profile)
+        failure = check_results(place, profile) or paths_shown(place.executed, (project.root, Path(sys.prefix)))
     except Exception as error:
         failure = _describe(error, place.executed)
     seconds = time.perf_counter() - start

@@ -96,8 +96,9 @@ def made() -> dict[str, Any]:
 def provenance_line(notebook: str, commit: str, parameters: Mapping[str, Any]) -> str:
     """The line under a figure.
 
-    >>> provenance_line("01_first_look", "0123abcdef", {"profile": "ci", "seed": 7})
-    'Made by notebook 01_first_look, commit 0123abcdef, parameters profile=ci, seed=7.'
+    >>> provenance_line("01_first_look", "0123abcdef", {"profile": "ci", "drafts": [1, 2]})
+    'Made by notebook 01_first_look, commit 0123abcdef, parameters profile=ci, drafts=1+2.'
     """
-    listed = ", ".join(f"{name}={value}" for name, value in parameters.items()) or "none"
+    shown = {name: "+".join(map(str, x)) if isinstance(x, (list, tuple)) else x for name, x in parameters.items()}
+    listed = ", ".join(f"{name}={value}" for name, value in shown.items()) or "none"
     return f"Made by notebook {notebook}, commit {commit}, parameters {listed}."

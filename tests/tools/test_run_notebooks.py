@@ -8,7 +8,7 @@ import pytest
 
 from mdsd_core.study.results import exact, read_results, write_results
 from tests.tools.conftest import make_project, write_notebook
-from tools.execute import Place, check_results
+from tools.execute import Place, check_results, paths_shown
 from tools.notebooks import Notebook, all_notebooks
 from tools.project import ProjectError
 from tools.run_notebooks import main, parse_value, plan, run
@@ -68,6 +68,16 @@ def test_a_notebook_must_write_its_results_with_its_profile(tmp_path):
     assert "does not list `profile`" in check_results(place, "ci")
     write_results("x", "ci", values, {"profile": "ci"}, folder=place.results)
     assert check_results(place, "ci") is None
+
+
+def test_a_path_of_this_machine_is_not_shown(ran):
+    project, *_ = ran
+    path = project.executed("ci") / "01_good.ipynb"
+    assert paths_shown(path, [project.root]) is None
+    content = nbformat.read(path, as_version=4)
+    content.cells[3].outputs = [nbformat.v4.new_output("stream", name="stderr", text=f"{project.root}/x.py: Warning")]
+    nbformat.write(content, project.root / "spoilt.ipynb")
+    assert "code cell 3 shows a path" in paths_shown(project.root / "spoilt.ipynb", [project.root])
 
 
 @pytest.mark.parametrize("name", ["02_fails", "03_dies"])
