@@ -81,7 +81,7 @@ class Scheme(ABC):
 
     def prefix_runs(
         self, w: NDArray[np.float64], p: NDArray[np.float64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    ) -> tuple[NDArray[np.int64] | None, NDArray[np.float64]]:
         """Steps of Q over runs of tokens, fine enough to find the largest ``Q - (sum of p)`` over the prefixes.
 
         Parameters
@@ -91,16 +91,12 @@ class Scheme(ABC):
 
         Returns
         -------
-        ends : ndarray of int64, shape (R,)
-            Run i ends before token ``ends[i]``; the last is m.
+        ends : ndarray of int64, shape (R,), or None
+            Run i ends before token ``ends[i]``; the last is m. None if every token is a run of its own.
         steps : ndarray, shape (R,)
             The step of Q over each run. The maximum is attained at the end of a run.
-
-        Notes
-        -----
-        Every token is a run of its own, unless a law knows a cheaper way.
         """
-        return np.arange(1, w.size + 1), self.prefix_steps(w)
+        return None, self.prefix_steps(w)
 
     def prefix_mass(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Q at the prefixes of an order off T.

@@ -88,7 +88,7 @@ class TopThenSampled(Scheme):
 
     def prefix_runs(
         self, w: NDArray[np.float64], p: NDArray[np.float64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    ) -> tuple[NDArray[np.int64] | None, NDArray[np.float64]]:
         """Those of the inner law; see :meth:`Scheme.prefix_runs`."""
         return self.inner.prefix_runs(w, p)
 

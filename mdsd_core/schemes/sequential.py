@@ -50,7 +50,7 @@ class WithoutReplacement(Scheme):
 
     def prefix_runs(
         self, w: NDArray[np.float64], p: NDArray[np.float64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    ) -> tuple[NDArray[np.int64] | None, NDArray[np.float64]]:
         """By the race integral, see :func:`~mdsd_core.transport.race.race_runs`."""
         return race_runs(w, p, self.n)
 

@@ -99,7 +99,7 @@ def race_steps_reference(w: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 
 def race_runs(
     w: NDArray[np.float64], p: NDArray[np.float64], n: int, error: float = ERROR
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.int64] | None, NDArray[np.float64]]:
     """Steps of Q over runs of tokens, fine enough for the optimal acceptance rate.
 
     Parameters
@@ -111,8 +111,8 @@ def race_runs(
 
     Returns
     -------
-    ends : ndarray of int64, shape (R,)
-        Run i ends before token ``ends[i]``; ascending, the last is m.
+    ends : ndarray of int64, shape (R,), or None
+        Run i ends before token ``ends[i]``; ascending, the last is m. None if every token is a run of its own.
     steps : ndarray of float64, shape (R,)
         The step of Q over each run. The maximum over the prefixes of ``Q - (sum of p)`` is attained at the end of a
         run: inside a run, the convexity of Q along the order rules out a larger value.
@@ -130,7 +130,7 @@ def race_runs(
     """
     support, q, drawn = _canonical(w, n)
     if w.size < SMALL or drawn <= 2 or drawn == support.size or support.size < w.size:
-        return np.arange(1, w.size + 1), race_steps(w, n, error)
+        return None, race_steps(w, n, error)
     t, dt = _nodes(q, drawn, error)
     ends, steps = np.empty(q.size, dtype=np.int64), np.empty(q.size)
     runs = walk_runs(q, np.ascontiguousarray(p), drawn, t, dt, ends, steps)

@@ -12,7 +12,9 @@ from mdsd_core._sums import add
 from mdsd_core.distributions import check_distribution, check_pair
 from mdsd_core.schemes import Scheme
 from mdsd_core.schemes.base import check_count
-from mdsd_core.transport.order import RatioOrder, ratio_order
+from mdsd_core.transport.order import ratio_order
+
+_NO_ENDS, _NO_CURVE = np.empty(0, dtype=np.int64), np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +62,10 @@ class OptimalAcceptance:
         times as much as the rate.
         """
         w = self.scheme.weights(self.q)
-        order = RatioOrder(self.order, self.p[self.order], w[self.order])
-        ends, steps = np.arange(1, order.w.size + 1), self.scheme.prefix_steps(order.w)
-        return _differences(order.p, ends, steps, *_outside_and_fixed(self.p, w, self.fixed))
+        steps = self.scheme.prefix_steps(w[self.order])
+        curve = np.empty(steps.size + 1)
+        _largest_difference(self.p[self.order], _NO_ENDS, steps, *_outside_and_fixed(self.p, w, self.fixed), curve)
+        return curve
 
     def certified_rate(self) -> float:
         """``1 + p(H) - Q(H)``, evaluated anew by :meth:`Scheme.set_mass`.
@@ -144,10 +147,10 @@ def optimal_acceptance(p: ArrayLike, q: ArrayLike, scheme: Scheme) -> OptimalAcc
     fixed, w = scheme.fixed_set(q), scheme.weights(q)
     order = ratio_order(p, w)
     ends, steps = scheme.prefix_runs(order.w, order.p)
-    curve = _differences(order.p, ends, steps, *_outside_and_fixed(p, w, fixed))
-    best = int(np.argmax(curve))
-    rejection = float(curve[best])
-    prefix = int(ends[best - 1]) if best > 0 else 0
+    if ends is None:
+        ends = _NO_ENDS
+    masses = _outside_and_fixed(p, w, fixed)
+    rejection, prefix = _largest_difference(order.p, ends, steps, *masses, _NO_CURVE)
     return OptimalAcceptance(1.0 - rejection, rejection, order.tokens, prefix, fixed, p, q, scheme)
 
 
@@ -206,51 +209,62 @@ def _outside_and_fixed(p: NDArray[np.float64], w: NDArray[np.float64], fixed: ND
 
 
 @kernel
-def _differences(p, ends, steps, outside, fixed):
-    """``Q - p`` of the fixed set and the prefixes that end where the runs do, shape [runs + 1].
+def _largest_difference(p, ends, steps, outside, fixed, curve):
+    """The largest ``Q - p`` of the fixed set and a prefix that ends where a run does, and the first such run's end.
 
-    From the front as a running sum of (step of Q) - p, from the back, where what is left of both is less than what has
-    passed, as minus the same sum over what is left: each value is accurate relative to the masses it is a difference
-    of. The steps are scaled to sum 1, and p with all masses given too.
+    Run i ends before token ``ends[i]`` (if `ends` is empty: every token is a run). Fills `curve`, shape [runs + 1],
+    unless it is empty.
+
+    From the front the difference is a running sum of (step of Q) - p; from the back, where less is left of both than
+    has passed, it is minus that sum over what is left. So it is accurate relative to the smaller of the two pairs of
+    masses. The steps are scaled to sum 1, and p with all masses given too.
     """
-    runs = ends.size
-    total, lost = 0.0, 0.0
+    runs = steps.size
+    total, total_lost, mass, mass_lost = fixed, 0.0, 0.0, 0.0
     for k in range(p.size):
-        total, lost = add(total, lost, p[k])
-    total, lost = add(total, lost, outside)
-    total, lost = add(total, lost, fixed)
-    total += lost
-    mass, lost = 0.0, 0.0
+        total, total_lost = add(total, total_lost, p[k])
+    total, total_lost = add(total, total_lost, outside)
     for i in range(runs):
-        mass, lost = add(mass, lost, steps[i])
-    mass += lost
-    curve = np.empty(runs + 1)
-    # from the front
-    value, lost, passed = 0.0, 0.0, fixed / total
-    value, lost = add(value, lost, -fixed / total)
-    curve[0] = value
+        mass, mass_lost = add(mass, mass_lost, steps[i])
+    p_unit, Q_unit = 1.0 / (total + total_lost), 1.0 / (mass + mass_lost)
+
+    passed = fixed * p_unit  # of 2, the masses of p and Q together
+    value, lost = 0.0 - fixed * p_unit, 0.0
+    if runs == 0:  # nothing is drawn off the fixed set, so all drafts are inside
+        value = outside * p_unit
+    best, where = value, 0
+    if curve.size > 0:
+        curve[0] = value
     k, middle = 0, runs
     for i in range(runs):
-        while k < ends[i]:
-            value, lost = add(value, lost, -p[k] / total)
-            passed += p[k] / total
+        end = i + 1 if ends.size == 0 else ends[i]
+        while k < end:
+            value, lost = add(value, lost, -p[k] * p_unit)
+            passed += p[k] * p_unit
             k += 1
-        value, lost = add(value, lost, steps[i] / mass)
-        passed += steps[i] / mass
-        if passed > 1.0:  # of 2, the masses of Q and p together
+        value, lost = add(value, lost, steps[i] * Q_unit)
+        passed += steps[i] * Q_unit
+        if passed > 1.0:
             middle = i
             break
-        curve[i + 1] = value + lost
-    # from the back
-    value, lost = outside / total, 0.0
+        if value + lost > best:
+            best, where = value + lost, end
+        if curve.size > 0:
+            curve[i + 1] = value + lost
+
+    value, lost = outside * p_unit, 0.0
+    behind, behind_where = -1.0, 0
     k = p.size
     for i in range(runs - 1, middle - 1, -1):
-        curve[i + 1] = value + lost
-        first = ends[i - 1] if i > 0 else 0
-        while k > first:
+        if value + lost >= behind:
+            behind, behind_where = value + lost, k
+        if curve.size > 0:
+            curve[i + 1] = value + lost
+        end = i if ends.size == 0 else (ends[i - 1] if i > 0 else 0)
+        while k > end:
             k -= 1
-            value, lost = add(value, lost, p[k] / total)
-        value, lost = add(value, lost, -steps[i] / mass)
-    if runs == 0:  # nothing is drawn off the fixed set, so all drafts are inside
-        curve[0] = outside / total
-    return curve
+            value, lost = add(value, lost, p[k] * p_unit)
+        value, lost = add(value, lost, -steps[i] * Q_unit)
+    if behind > best:
+        best, where = behind, behind_where
+    return best, where
