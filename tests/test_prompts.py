@@ -65,12 +65,12 @@ def test_missing_package_says_how_to_get_it(monkeypatch):
 PAGE = """<html><body><div class="section"><div class="para">
   Das ist  ein <em>vollständiger</em> Satz, z. B. für den Test. Und hier folgt gleich ein zweiter Satz! Zu kurz.
   <div class="note"><div class="para">Ein eigener Absatz, der in einem anderen steckt.</div></div></div>
-<div class="para">This paragraph was never translated by anyone at all.</div>
+<div class="para">Each paragraph like it stands in English, word for word.</div>
 <div class="para">Und hier folgt gleich ein zweiter Satz! Mit Umlauten geht es auch: äöüß ÄÖÜ ist in Ordnung.</div>
 <div class="para">Here the translators changed only a comma of the original.</div>
 </div></body></html>"""
 ORIGINAL = """<html><body><div class="para">Something in English.</div>
-<div class="para">This paragraph was never translated by anyone at all.</div></body></html>"""
+<div class="para">Each paragraph like it stands in English, word for word.</div></body></html>"""
 
 
 @pytest.fixture

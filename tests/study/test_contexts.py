@@ -6,9 +6,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from transformers import GPT2Config, LlamaConfig
 
 from mdsd_core.distributions import SamplingParams, draw_token, probabilities
-from mdsd_core.models import LanguageModel, random_model, tiny_random_pair
+from mdsd_core.models import LanguageModel, byte_tokenizer, random_model, tiny_random_pair
 from mdsd_core.prompts import Prompt
 from mdsd_core.study import contexts
 from mdsd_core.study.contexts import (
@@ -46,6 +47,14 @@ def test_batch_size_and_order_change_nothing(tiny_pair):
     assert alone[0].prompt == alone[5].prompt
     assert alone[0].tokens != alone[5].tokens  # equal texts, different keys: streams of their own
     assert [one.key for one in alone] == [f"toy/{i}" for i in range(6)]
+
+
+def test_batches_of_a_model_with_absolute_positions():
+    """GPT-2 adds a vector for each position: with padding on the left, a wrong position would show."""
+    config = GPT2Config(vocab_size=257, n_embd=16, n_layer=2, n_head=2, n_positions=128, eos_token_id=256)
+    target = LanguageModel.of("gpt2", random_model(config, seed=0), byte_tokenizer())
+    alone = draw_continuations(target, PROMPTS, PARAMS, max_new_tokens=12, batch_size=1)
+    assert draw_continuations(target, PROMPTS, PARAMS, max_new_tokens=12, batch_size=6) == alone
 
 
 def test_seed_changes_everything_and_the_global_state_nothing(tiny_pair):
@@ -308,8 +317,6 @@ def test_positions_stream_and_pair_up(tiny_pair):
 
 
 def test_half_precision_models_are_widened():
-    from transformers import LlamaConfig
-
     config = LlamaConfig(
         vocab_size=12, hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1, head_dim=8
     )
