@@ -5,6 +5,12 @@
 ([97, 98], 257)
 """
 
+import warnings
+
+with warnings.catch_warnings():  # of progress bars in notebooks: transformers asks for ones that need ipywidgets
+    warnings.filterwarnings("ignore", message="IProgress not found")
+    import tqdm.auto  # noqa: F401
+
 from mdsd_core.models.loading import ModelMissing, load_model, load_pair, model_names
 from mdsd_core.models.packaged import SKIPPED_LAYERS, packaged_folder
 from mdsd_core.models.pair import LanguageModel, ModelPair, tokenizer_problems, vocabulary_differences
