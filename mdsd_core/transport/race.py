@@ -51,24 +51,23 @@ def race_steps(w: NDArray[np.float64], n: int, error: float = ERROR) -> NDArray[
     >>> race_steps(np.array([0.25, 0.25, 0.5]), 2).round(12)
     array([0.        , 0.16666667, 0.83333333])
     """
-    steps = np.zeros(w.size)
     support, q, n = _canonical(w, n)
-    if n == 0:
-        return steps
-    if n == support.size:  # everything is drawn: the last token completes the set
-        steps[support[-1]] = 1.0
-        return steps
-    if n == 1:
-        steps[support] = q / q.sum()
-        return steps
-    inner = np.empty(support.size)
-    if n == 2:
-        _pair_steps(q, inner)
+    steps = np.empty(q.size)
+    if n == q.size:
+        steps[:] = 0.0
+        steps[-1:] = 1.0  # everything is drawn: the last token completes the set
+    elif n == 1:
+        steps = q / q.sum()
+    elif n == 2:
+        _pair_steps(q, steps)
     else:
         t, dt = _nodes(q, n, error)
-        walk(q, n, t, dt, inner)
-    steps[support] = inner
-    return steps
+        walk(q, n, t, dt, steps)
+    if q.size == w.size:
+        return steps
+    result = np.zeros(w.size)
+    result[support] = steps
+    return result
 
 
 def race_steps_reference(w: NDArray[np.float64], n: int) -> NDArray[np.float64]:
@@ -81,19 +80,21 @@ def race_steps_reference(w: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     """
     steps = np.zeros(w.size)
     support, q, n = _canonical(w, n)
-    if n == support.size:
-        steps[support[-1]] = 1.0
+    if n == q.size:
+        steps[np.flatnonzero(w)[-1]] = 1.0
         return steps
     t, dt = _nodes(q, n, 1e-14)
     P, D = np.zeros((n, t.size)), np.zeros((n, t.size))  # parts of z^m, without and with eps
     P[0] = 1.0
     after = np.concatenate((np.cumsum(q[:0:-1])[::-1], [0.0]))
+    inner = np.empty(q.size)
     with np.errstate(over="ignore", under="ignore"):
         for k, x in enumerate(q):
             a, b, c = -np.expm1(-x * t), np.exp(-x * t), after[k]
-            steps[support[k]] = (dt * np.exp(-c * t) * (D[n - 1] + c * P[n - 1]) * a).sum()
+            inner[k] = (dt * np.exp(-c * t) * (D[n - 1] + c * P[n - 1]) * a).sum()
             D = (D + x * P) * b + np.vstack((np.zeros(t.size), D[:-1])) * a
             P = P * b + np.vstack((np.zeros(t.size), P[:-1])) * a
+    steps[support] = inner
     return steps
 
 
@@ -128,8 +129,8 @@ def race_runs(
     >>> int(ends[-1]), bool(abs(steps.sum() - 1) < 1e-13)
     (1000, True)
     """
-    support, q, drawn = _canonical(w, n)
-    if w.size < SMALL or drawn <= 2 or drawn == support.size or support.size < w.size:
+    _, q, drawn = _canonical(w, n)
+    if w.size < SMALL or drawn <= 2 or drawn == q.size or q.size < w.size:
         return None, race_steps(w, n, error)
     t, dt = _nodes(q, drawn, error)
     ends, steps = np.empty(q.size, dtype=np.int64), np.empty(q.size)
@@ -137,19 +138,20 @@ def race_runs(
     return ends[:runs], steps[:runs]
 
 
-def _canonical(w: NDArray[np.float64], n: int) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
-    """The support, the rates on it, and the number of tokens really drawn.
+def _canonical(w: NDArray[np.float64], n: int) -> tuple[NDArray[np.int64] | slice, NDArray[np.float64], int]:
+    """The places of the support, the rates there, and the number of tokens really drawn.
 
     The unit of rates is a power of 2, so nothing is rounded: the largest is about 1, or 2^500 where the smallest are so
     small that the last arrival would come after the largest double.
     """
-    support = np.flatnonzero(w)
-    n = min(n, support.size)
-    q = w[support]
+    count = int(np.count_nonzero(w))
+    support = slice(None) if count == w.size else np.flatnonzero(w)
+    q, n = w[support], min(n, count)
     if n > 0:
         shift = -int(np.frexp(q.max())[1])
-        smallest = float(np.ldexp(q.min(), shift))
-        q = np.ldexp(q, shift + (500 if smallest < 1e-200 else 0))
+        shift += 500 if float(np.ldexp(q.min(), shift)) < 1e-200 else 0
+        if shift != 0:
+            q = q * 2.0**shift if abs(shift) < 1000 else np.ldexp(q, shift)
     return support, q, n
 
 
