@@ -1,4 +1,4 @@
-"""Kernels of the left-curtain coupling: one sweep that finds the intervals, two that cut them into pieces.
+"""Kernels of the left-curtain coupling: one sweep that finds the intervals, one walk that cuts them into pieces.
 
 All positions are labels in [0, 1]. The largest of n uniform labels has density ``Z(w) = n w^(n-1)``; the Z-mass of
 [s, t] is ``t^n - s^n``.
@@ -7,17 +7,38 @@ All positions are labels in [0, 1]. The largest of n uniform labels has density 
 import numpy as np
 
 from mdsd_core._jit import inline_kernel, kernel
+from mdsd_core._sums import add
 
 #: A token's Z-mass is met to this much of itself, plus this much shared among all tokens.
 _RELATIVE, _SHARED = 1e-13, 1e-14
-#: Steps of Newton's method; bisection steps in between make 60 enough for any start.
+#: Steps of Newton's method; with bisection in between, more than any start needs.
 _STEPS = 60
-#: Below this ratio of n times the width to the middle, three terms of the Z-mass's series are exact to rounding.
+#: Up to this ratio of n times the width to the middle, the series below reaches full precision.
 _NARROW = 0.02
-#: Relative error of the same series for Z at the ends.
+#: Relative error of the series for Z at the ends: what a step of Newton's method may lack.
 _SERIES = 1e-9
-#: Ranks: half the memory traffic of int64.
-_INDEX = np.int32
+#: The same ratio, up to which a width over a middle that is one token old does.
+_STEADY = 1e-4
+
+
+@inline_kernel
+def _series(middle, x, n):
+    """Z at the middle of an interval; and, relative to it, its mean, at the left and at the right end.
+
+    A power series in x, the width over the middle.
+    """
+    density, base, bits = float(n), middle, n - 1
+    while bits > 0:
+        if bits & 1:
+            density *= base
+        base *= base
+        bits >>= 1
+    x *= 0.5
+    square = x * x
+    mean = 1.0 + (n - 1) * (n - 2) / 6.0 * square * (1.0 + (n - 3) * (n - 4) / 20.0 * square)
+    even = 1.0 + 0.5 * (n - 1) * (n - 2) * square
+    odd = (n - 1) * x * (1.0 + (n - 2) * (n - 3) / 6.0 * square)
+    return density, mean, even - odd, even + odd
 
 
 @inline_kernel
@@ -26,18 +47,8 @@ def _mass(s, length, n):
     middle = s + 0.5 * length
     x = length / middle
     if n * x <= _NARROW:
-        power, base, bits = float(n), middle, n - 1
-        while bits > 0:
-            if bits & 1:
-                power *= base
-            base *= base
-            bits >>= 1
-        x *= 0.5
-        square = x * x
-        even = 0.5 * (n - 1) * (n - 2) * square
-        odd = (n - 1) * x * (1.0 + (n - 2) * (n - 3) / 6.0 * square)
-        mean = 1.0 + (n - 1) * (n - 2) / 6.0 * square * (1.0 + (n - 3) * (n - 4) / 20.0 * square)
-        return length * power * mean, power * (1.0 + even - odd), power * (1.0 + even + odd)
+        density, mean, low, high = _series(middle, x, n)
+        return length * density * mean, density * low, density * high
     t = s + length
     total = lower = upper = 1.0
     for _ in range(n - 1):
@@ -48,12 +59,12 @@ def _mass(s, length, n):
 
 
 @inline_kernel
-def _right_of_all(q, r, n, low, high):
+def _free(q, r, n, low, high):
     """The left end in [low, high] of an interval of length q, free of holes, with Z-mass r.
 
     To relative accuracy, however small q is: later and larger tokens will lie around it.
     """
-    if high <= low or n == 1:
+    if high <= low:
         return low
     tolerance = _RELATIVE * r
     left = low
@@ -65,20 +76,37 @@ def _right_of_all(q, r, n, low, high):
         else:
             low = left
         # the difference of the densities, but free of cancellation where q is small
-        rate = (n - 1) * mass / (left + 0.5 * q) if n * q <= 1e-4 * left else high_density - low_density
+        rate = (n - 1) * mass / (left + 0.5 * q) if n * q <= _STEADY * left else high_density - low_density
         change = -excess / rate
         if step == 0 and not abs(change) <= 0.1 * left:  # a far start: put the middle where Z is the mean
             following = (r / (n * q)) ** (1.0 / (n - 1)) - 0.5 * q
-            left_over = np.inf
+            doubt = np.inf
         else:
             following = left + change
-            left_over = 0.5 * n * (n - 1) * (n - 2) * q * change * change + _SERIES * abs(excess)
+            doubt = 0.5 * n * (n - 1) * (n - 2) * q * change * change + _SERIES * abs(excess)
         if not low <= following <= high:
             following = 0.5 * (low + high)
-        elif left_over <= tolerance or following == left:
+        elif doubt <= tolerance or following == left:
             return following
         left = following
     return left
+
+
+@inline_kernel
+def _around_steadily(rest, r, n, hull_left, hull_right, per_left, per_right, d):
+    """One step of Newton's method from d for :func:`_around`, quick as it waits for no division by the hull's ends.
+
+    `per_left` and `per_right` are the inverses of the ends of the hull one token ago. Returns the new d, a bound of the
+    mass that it misses, and Z at the right end of the hull.
+    """
+    e = rest - d
+    x, y = d * per_left, e * per_right
+    left_density, left_mean, left_end, _ = _series(hull_left - 0.5 * d, x, n)
+    right_density, right_mean, hull_end, right_end = _series(hull_right + 0.5 * e, y, n)
+    excess = left_density * (d * left_mean) + right_density * (e * right_mean) - r
+    change = excess / (right_density * right_end - left_density * left_end)
+    doubt = 0.5 * n * (n - 1) * change * change + _SERIES * abs(excess)
+    return d + change, doubt if n * (x + y) <= _STEADY else np.inf, right_density * hull_end
 
 
 @inline_kernel
@@ -88,6 +116,7 @@ def _around(rest, r, n, hull_left, hull_right, guess, low, high, tolerance):
     The mass falls with d, from all to the right to all to the left. Also returns Z at the right end of the hull.
     """
     d = min(max(guess, low), high)
+    hull_density = 0.0
     for _ in range(_STEPS):
         left_mass, left_density, _ = _mass(hull_left - d, d, n)
         right_mass, hull_density, right_density = _mass(hull_right, rest - d, n)
@@ -114,94 +143,84 @@ def sweep(w, r, contacts, n):
     in all a length w[k] / sum(w), of Z-mass r[k]. At the end the intervals of every block between two contacts are
     stretched to fill the block exactly, so that the nest tiles [0, 1] whatever the rounding.
 
-    Returns left, right, and the nest as ranks, -1 for none: parent (the interval around it), child (the leftmost one
-    inside it), sibling (the next one to the right with the same parent), and how many children there are. Parents have
-    higher ranks than their children, which stand in the order of their ranks.
+    Returns left, right and parent (the rank of the interval around it, -1 for none). Parents have higher ranks than
+    their children, which stand from left to right in the order of their ranks.
     """
     m = w.size
-    left, right = np.empty(m), np.empty(m)
-    parent, child, sibling, children = (
-        np.empty(m, _INDEX),
-        np.empty(m, _INDEX),
-        np.empty(m, _INDEX),
-        np.empty(m, _INDEX),
-    )
+    left, right, parent = np.empty(m), np.empty(m), np.empty(m, np.int32)
     # a stack of disjoint holes from left to right, above a bottom that ends where the block begins
-    hole, hole_left, hole_right = np.empty(m + 1, _INDEX), np.empty(m + 1), np.empty(m + 1)
-    total = 0.0
+    hole, hole_left, hole_right = np.empty(m + 1, np.int32), np.empty(m + 1), np.empty(m + 1)
+    total, lost = 0.0, 0.0
     for k in range(m):
-        total += w[k]
-    mass = 0.0
+        total, lost = add(total, lost, w[k])
+        parent[k] = -1
+    total += lost
+    mass, lost = 0.0, 0.0
     hole_right[0] = 0.0
-    hole[0] = -1  # the last interval of the block before
     for c in range(contacts.size - 1):
         first, last = contacts[c], contacts[c + 1]
         for k in range(first, last):
-            mass += w[k]
-            parent[k] = child[k] = sibling[k] = -1
-            children[k] = 0
-        end = mass / total
+            mass, lost = add(mass, lost, w[k])
+        end = (mass + lost) / total
         if last == first + 1:
             left[first], right[first] = hole_right[0], end
-            if first > 0:
-                sibling[hole[0]] = first
-            hole[0], hole_right[0] = first, end
+            hole_right[0] = end
             continue
         top = 0
         share = old_share = 0.5  # of a token's length, what went to the left of the hull
         floor = 0.0  # a lower bound of Z right of all holes
+        per_left = per_right = np.nan
         for k in range(first, last):
             q = w[k] / total
-            tolerance = _RELATIVE * r[k] + _SHARED / m
             h = top
             hull_right = hole_right[top]
             if top == 0 or (r[k] > q * floor and r[k] >= _mass(hull_right, q, n)[0]):
-                start = _right_of_all(q, r[k], n, hull_right, end - q)
+                start = _free(q, r[k], n, hull_right, end - q)
                 stop = min(start + q, end)
                 floor = 0.0
+                per_left, per_right = 1.0 / start, 1.0 / stop
             else:
-                rest, inner_mass = q, 0.0
+                rest, own = q, r[k]
                 h -= 1
                 hull_left = hole_left[h + 1]
-                while h > 0:
+                while h > 0:  # swallow the next hole too, if the gap before it is not room enough
                     gap = hull_left - hole_right[h]
                     if gap >= rest:
                         break
                     gap_mass = _mass(hole_right[h], gap, n)[0]
-                    if inner_mass + gap_mass + _mass(hull_right, rest - gap, n)[0] <= r[k]:
+                    if gap_mass + _mass(hull_right, rest - gap, n)[0] <= own:
                         break
                     rest -= gap
-                    inner_mass += gap_mass
+                    own -= gap_mass
                     hull_left = hole_left[h]
                     h -= 1
+                    per_left = np.nan
                 gap = hull_left - hole_right[h]
                 low = min(max(0.0, hull_right + rest - end), gap)
                 high = max(min(gap, rest), low)
                 guess, old_share = old_share * rest, share
-                d, floor = _around(rest, r[k] - inner_mass, n, hull_left, hull_right, guess, low, high, tolerance)
+                tolerance = _RELATIVE * own + _SHARED / m
+                d, doubt, floor = _around_steadily(rest, own, n, hull_left, hull_right, per_left, per_right, guess)
+                if not (low <= d <= high and doubt <= tolerance):
+                    d, floor = _around(rest, own, n, hull_left, hull_right, guess, low, high, tolerance)
                 share = d / rest
+                per_left, per_right = 1.0 / hull_left, 1.0 / hull_right
                 start = max(hull_left - d, hole_right[h])
-                stop = min(max(hull_right + (rest - d), hull_right), end)
-                child[k] = hole[h + 1]
-                children[k] = top - h
+                stop = min(hull_right + (rest - d), end)
                 for j in range(h + 1, top + 1):
                     parent[hole[j]] = k
             left[k], right[k] = start, stop
-            if h > 0:
-                sibling[hole[h]] = k
             top = h + 1
             hole[top], hole_left[top], hole_right[top] = k, start, stop
         for j in range(1, top + 1):
             left[hole[j]] = right[hole[j - 1]] if j > 1 else hole_right[0]
             right[hole[j]] = left[hole[j + 1]] if j < top else end
-        if first > 0:
-            sibling[hole[0]] = hole[1]
-        hole[0], hole_right[0] = hole[top], end
-    return left, right, parent, child, sibling, children
+        hole_right[0] = end
+    return left, right, parent
 
 
 @kernel
-def pieces(w, left, right, parent, child, sibling, children, n):
+def pieces(w, left, right, parent, n):
     """The pieces of all tokens, from left to right, and the law they realise.
 
     A token's pieces are what its children leave of its interval. A draft draws one of its token's pieces by length (the
@@ -213,37 +232,44 @@ def pieces(w, left, right, parent, child, sibling, children, n):
     r : the law of the winner, for n independent drafts of law w / sum(w)
     """
     m = w.size
-    total, count = 0.0, 0
-    start = np.zeros(m + 1, np.int64)  # while they come in, start[k + 1] is the place of the next piece of k
-    for k in range(m):
-        total += w[k]
-        start[k + 1] = count
-        count += children[k] + 1
-    key, cumulative, r = np.empty(count, np.int64), np.empty(count), np.zeros(m)
+    start, r = np.zeros(m + 1, np.int64), np.zeros(m)
+    key, cumulative = np.empty(2 * m, np.int64), np.empty(2 * m)
     if m == 0:
         return start, key, cumulative, r
-    x = last = 0
-    while parent[x] >= 0:
-        x = parent[x]
-    before = 0.0  # mass of all pieces so far
-    down = True  # came to x from its left; else its last child is done
+    child, sibling = np.full(m + 1, -1, np.int32), np.empty(m, np.int32)  # child[m]: the leftmost root
+    total, lost = 0.0, 0.0
+    for k in range(m - 1, -1, -1):
+        around = parent[k] if parent[k] >= 0 else m
+        sibling[k] = child[around]
+        child[around] = k
+        start[around] += 1
+        total, lost = add(total, lost, w[k])
+    total += lost
+    # from the number of children to the place of the first piece; that of k moves on in start[k + 1] as pieces come in
+    count, children = 0, start[0]
+    start[0] = 0
+    for k in range(m):
+        following = start[k + 1]
+        start[k + 1] = count
+        count += children + 1
+        children = following
+    x = last = child[m]
+    down = True  # came to x from its left; else from `last`, its child
     position = 0.0
+    before, lost = 0.0, 0.0  # mass of all pieces so far
     for j in range(count):
         q = w[x] / total
         i = start[x + 1]
         start[x + 1] = i + 1
         drawn = 0.0 if down else cumulative[i - 1]
         following = child[x] if down else sibling[last]
-        if following >= 0:
-            upto = min(drawn + (left[following] - position) / q, 1.0)
-        else:
-            upto = 1.0
+        upto = min(drawn + (left[following] - position) / q, 1.0) if following >= 0 else 1.0
         step = q * (upto - drawn)
-        r[x] += _mass(before, step, n)[0]
-        before += step
+        r[x] += _mass(before + lost, step, n)[0]
+        before, lost = add(before, lost, step)
         key[i] = j
         cumulative[i] = upto
-        if following >= 0:  # into the next child
+        if following >= 0:
             position = left[following]
             x, down = following, True
         else:
@@ -253,7 +279,7 @@ def pieces(w, left, right, parent, child, sibling, children, n):
                 x, down = parent[x], False
             else:
                 x, down = sibling[x], True
-    scale = 1.0 / before**n
+    scale = 1.0 / (before + lost) ** n
     for k in range(m):
         r[k] *= scale
-    return start, key, cumulative, r
+    return start, key[:count], cumulative[:count], r

@@ -10,7 +10,7 @@ from mdsd_core._jit import kernel
 from mdsd_core.distributions import check_pair
 from mdsd_core.schemes import Scheme, TopThenSampled, WithReplacement
 from mdsd_core.transport._curtain import pieces, sweep
-from mdsd_core.transport.marginal import optimal_marginal
+from mdsd_core.transport.marginal import marginal_in_order
 from mdsd_core.transport.priority import PriorityPlan
 
 
@@ -51,7 +51,6 @@ class Curtain:
     parent: NDArray[np.int32]
     p: NDArray[np.float64]
     fixed: NDArray[np.int64]
-    _links: tuple[NDArray[np.int32], ...]
 
     def plan(self) -> PriorityPlan:
         """Cut the intervals into pieces, and compute the marginal that the pieces realise.
@@ -70,7 +69,7 @@ class Curtain:
         intervals too short for their probability, cost acceptance (1e-14 on pairs like those of language models) and
         never the law of the emitted token.
         """
-        start, key, cumulative, r = pieces(self.w, self.left, self.right, self.parent, *self._links, self.n)
+        start, key, cumulative, r = pieces(self.w, self.left, self.right, self.parent, self.n)
         row, marginal = np.full(self.p.size, -1, dtype=np.int32), np.zeros(self.p.size)
         _by_token(self.tokens, r, row, marginal)
         if self.fixed.size:
@@ -137,11 +136,9 @@ def left_curtain(
     """
     p, q = check_pair(p, q)
     n = _independent_drafts(scheme)
-    marginal = optimal_marginal(p, q, scheme, method=method)
-    fixed, tokens = scheme.fixed_set(q), marginal.tokens
-    w, asked = q[tokens], marginal.off_fixed[tokens]
-    left, right, parent, *links = sweep(w, asked, marginal.contacts, n)
-    return Curtain(n, tokens, w, asked, left, right, parent, p, fixed, tuple(links))
+    order, asked, contacts = marginal_in_order(p, q, scheme, method)
+    left, right, parent = sweep(order.w, asked, contacts, n)
+    return Curtain(n, order.tokens, order.w, asked, left, right, parent, p, scheme.fixed_set(q))
 
 
 def iid_plan(p: ArrayLike, q: ArrayLike, scheme: Scheme) -> PriorityPlan:

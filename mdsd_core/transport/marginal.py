@@ -1,7 +1,7 @@
 """The optimal output marginal: the law of the draft that a best selection rule picks, in closed form."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from mdsd_core._jit import kernel
 from mdsd_core.distributions import check_pair
 from mdsd_core.schemes import Scheme
-from mdsd_core.transport.order import ratio_order
+from mdsd_core.transport.order import RatioOrder, ratio_order
 
 #: A target mass this small is no mass: its tokens join those with p = 0, and no slope overflows after them.
 _NO_MASS = 1e-290
@@ -99,42 +99,53 @@ def optimal_marginal(
     (array([1, 0]), array([0, 1, 2]))
     """
     p, q = check_pair(p, q)
-    if method not in ("majorant", "least_change"):
-        raise ValueError(f'method must be "majorant" or "least_change", got {method!r}')
+    order, sorted_r, contacts = marginal_in_order(p, q, scheme, method)
     fixed = scheme.fixed_set(q)
-    tokens, sorted_p, sorted_w = ratio_order(p, scheme.weights(q))
-    steps = scheme.prefix_steps(sorted_w)
     off_fixed = np.zeros(p.size)
-    if not steps.any():  # nothing is drawn off T
-        r = np.zeros(p.size)
-        r[fixed] = p[fixed] if p[fixed].any() else q[fixed]
-        return OptimalMarginal(r / r.sum(), off_fixed, tokens, np.zeros(1, dtype=np.int64))
-    sorted_r, contacts = _majorant(sorted_p, steps) if method == "majorant" else _least_change(sorted_p, steps)
-    off_fixed[tokens] = sorted_r
+    off_fixed[order.tokens] = sorted_r
     p_fixed = float(p[fixed].sum())
-    if method == "least_change" or p_fixed <= _NO_MASS:
-        return OptimalMarginal(off_fixed, off_fixed, tokens, contacts)
-    ends = contacts[1:] - 1
-    lam = float(np.max(np.cumsum(sorted_r)[ends] / (p_fixed + np.cumsum(sorted_p)[ends])))
-    r = np.minimum(off_fixed, lam * p)
-    r[fixed] = lam * p[fixed]
-    return OptimalMarginal(r, off_fixed, tokens, contacts)
+    if contacts.size == 1:  # nothing is drawn off T
+        r = np.zeros(p.size)
+        r[fixed] = p[fixed] if p_fixed > 0.0 else q[fixed]
+        r /= r.sum()
+    elif method == "least_change" or p_fixed <= _NO_MASS:
+        r = off_fixed
+    else:
+        ends = contacts[1:] - 1
+        lam = float(np.max(np.cumsum(sorted_r)[ends] / (p_fixed + np.cumsum(order.p)[ends])))
+        r = np.minimum(off_fixed, lam * p)
+        r[fixed] = lam * p[fixed]
+    return OptimalMarginal(r, off_fixed, order.tokens, contacts)
+
+
+def marginal_in_order(
+    p: NDArray[np.float64], q: NDArray[np.float64], scheme: Scheme, method: str
+) -> tuple[RatioOrder, NDArray[np.float64], NDArray[np.int64]]:
+    """The tokens off T in ratio order, the law of the selected draft off T in this order, and its contacts.
+
+    The working part of :func:`optimal_marginal`, for checked `p` and `q`. If nothing is drawn off T the law is 0.
+    """
+    if method not in _METHODS:
+        raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
+    order = ratio_order(p, scheme.weights(q))
+    steps = scheme.prefix_steps(order.w)
+    if not steps.any():
+        return order, steps, np.zeros(1, dtype=np.int64)
+    return order, *_METHODS[method](order.p, steps)
 
 
 @kernel
 def _majorant(p, steps):
     """Steps of the least concave majorant of (sums of p, sums of steps), by pooling; and its vertices."""
     m = p.size
-    r = np.empty(m)
+    r = steps.copy()
     vertex = np.empty(m + 1, np.int64)  # where the blocks begin
     block_p, block_r, slope = np.empty(m), np.empty(m), np.empty(m)
-    vertex[0] = 0
     none = 0
     mass = 0.0
     while none < m and mass + p[none] <= _NO_MASS:
         mass += p[none]
         vertex[none] = none
-        r[none] = steps[none]
         none += 1
     top = none
     for k in range(none, m):
@@ -150,9 +161,7 @@ def _majorant(p, steps):
         top += 1
     vertex[top] = m
     for b in range(none, top):
-        if vertex[b + 1] == vertex[b] + 1:
-            r[vertex[b]] = steps[vertex[b]]
-        else:
+        if vertex[b + 1] > vertex[b] + 1:
             for k in range(vertex[b], vertex[b + 1]):
                 r[k] = slope[b] * p[k]
     return r, vertex[: top + 1].copy()
@@ -194,3 +203,6 @@ def _least_change(p, steps):
         else:
             r[k] = p[k]
     return r, np.flatnonzero(contact)
+
+
+_METHODS: dict[str, Any] = {"majorant": _majorant, "least_change": _least_change}

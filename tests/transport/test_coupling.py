@@ -167,11 +167,11 @@ def test_the_plan_is_exact_for_any_tiling():
     for n in (2, 3, 6):
         p, q = softmax_pair(rng, 60)
         curtain = left_curtain(p, q, WithReplacement(n))
-        left, right, parent, *links = sweep(curtain.w, curtain.asked, np.array([0, 60]), n)
+        left, right, parent = sweep(curtain.w, curtain.asked, np.array([0, 60]), n)
         bend = np.sort(rng.random(9))
         bend = np.concatenate(([0.0], bend, [1.0]))
         left, right = (np.interp(x, np.linspace(0, 1, 11), bend) for x in (left, right))
-        start, key, cumulative, r = pieces(curtain.w, left, right, parent, *links, n)
+        start, key, cumulative, r = pieces(curtain.w, left, right, parent, n)
         owner = np.repeat(np.arange(60), np.diff(start))
         mass = curtain.w[owner] * np.diff(cumulative, prepend=0.0)
         mass[start[:-1]] = curtain.w * cumulative[start[:-1]]
