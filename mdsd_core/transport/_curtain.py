@@ -7,55 +7,15 @@ All positions are labels in [0, 1]. The largest of n uniform labels has density 
 import numpy as np
 
 from mdsd_core._jit import inline_kernel, kernel
+from mdsd_core._powers import END_ERROR, power_mass, power_series
 from mdsd_core._sums import add
 
 #: A token's Z-mass is met to this much of itself, plus this much shared among all tokens.
 _RELATIVE, _SHARED = 1e-13, 1e-14
 #: Steps of Newton's method; with bisection in between, more than any start needs.
 _STEPS = 60
-#: Up to this ratio of n times the width to the middle, the series below reaches full precision.
-_NARROW = 0.02
-#: Relative error of the series for Z at the ends: what a step of Newton's method may lack.
-_SERIES = 1e-9
-#: The same ratio, up to which a width over a middle that is one token old does.
+#: Up to this ratio of n times a width to a middle, the middle of one token ago is as good.
 _STEADY = 1e-4
-
-
-@inline_kernel
-def _series(middle, x, n):
-    """Z at the middle of an interval; and, relative to it, its mean, at the left and at the right end.
-
-    A power series in x, the width over the middle.
-    """
-    density, base, bits = float(n), middle, n - 1
-    while bits > 0:
-        if bits & 1:
-            density *= base
-        base *= base
-        bits >>= 1
-    x *= 0.5
-    square = x * x
-    mean = 1.0 + (n - 1) * (n - 2) / 6.0 * square * (1.0 + (n - 3) * (n - 4) / 20.0 * square)
-    even = 1.0 + 0.5 * (n - 1) * (n - 2) * square
-    odd = (n - 1) * x * (1.0 + (n - 2) * (n - 3) / 6.0 * square)
-    return density, mean, even - odd, even + odd
-
-
-@inline_kernel
-def _mass(s, length, n):
-    """The Z-mass of [s, s + length], and Z at its two ends."""
-    middle = s + 0.5 * length
-    x = length / middle
-    if n * x <= _NARROW:
-        density, mean, low, high = _series(middle, x, n)
-        return length * density * mean, density * low, density * high
-    t = s + length
-    total = lower = upper = 1.0
-    for _ in range(n - 1):
-        lower *= s
-        upper *= t
-        total = total * t + lower
-    return length * total, n * lower, n * upper
 
 
 @inline_kernel
@@ -69,7 +29,7 @@ def _free(q, r, n, low, high):
     tolerance = _RELATIVE * r
     left = low
     for step in range(_STEPS):
-        mass, low_density, high_density = _mass(left, q, n)
+        mass, low_density, high_density = power_mass(left, q, n)
         excess = mass - r
         if excess > 0.0:
             high = left
@@ -83,7 +43,7 @@ def _free(q, r, n, low, high):
             doubt = np.inf
         else:
             following = left + change
-            doubt = 0.5 * n * (n - 1) * (n - 2) * q * change * change + _SERIES * abs(excess)
+            doubt = 0.5 * n * (n - 1) * (n - 2) * q * change * change + END_ERROR * abs(excess)
         if not low <= following <= high:
             following = 0.5 * (low + high)
         elif doubt <= tolerance or following == left:
@@ -101,11 +61,11 @@ def _around_steadily(rest, r, n, hull_left, hull_right, per_left, per_right, d):
     """
     e = rest - d
     x, y = d * per_left, e * per_right
-    left_density, left_mean, left_end, _ = _series(hull_left - 0.5 * d, x, n)
-    right_density, right_mean, hull_end, right_end = _series(hull_right + 0.5 * e, y, n)
+    left_density, left_mean, left_end, _ = power_series(hull_left - 0.5 * d, x, n)
+    right_density, right_mean, hull_end, right_end = power_series(hull_right + 0.5 * e, y, n)
     excess = left_density * (d * left_mean) + right_density * (e * right_mean) - r
     change = excess / (right_density * right_end - left_density * left_end)
-    doubt = 0.5 * n * (n - 1) * change * change + _SERIES * abs(excess)
+    doubt = 0.5 * n * (n - 1) * change * change + END_ERROR * abs(excess)
     return d + change, doubt if n * (x + y) <= _STEADY else np.inf, right_density * hull_end
 
 
@@ -118,8 +78,8 @@ def _around(rest, r, n, hull_left, hull_right, guess, low, high, tolerance):
     d = min(max(guess, low), high)
     hull_density = 0.0
     for _ in range(_STEPS):
-        left_mass, left_density, _ = _mass(hull_left - d, d, n)
-        right_mass, hull_density, right_density = _mass(hull_right, rest - d, n)
+        left_mass, left_density, _ = power_mass(hull_left - d, d, n)
+        right_mass, hull_density, right_density = power_mass(hull_right, rest - d, n)
         excess = left_mass + right_mass - r
         if excess > 0.0:
             low = d
@@ -129,7 +89,7 @@ def _around(rest, r, n, hull_left, hull_right, guess, low, high, tolerance):
         following = d + change
         if not low <= following <= high:
             following = 0.5 * (low + high)
-        elif 0.5 * n * (n - 1) * change * change + _SERIES * abs(excess) <= tolerance or following == d:
+        elif 0.5 * n * (n - 1) * change * change + END_ERROR * abs(excess) <= tolerance or following == d:
             return following, hull_density
         d = following
     return d, hull_density
@@ -140,8 +100,8 @@ def sweep(w, r, contacts, n):
     """Intervals of the left-curtain coupling, token by token in ratio order.
 
     Token k gets the interval [left[k], right[k]] without the holes inside it, which are the intervals of its children:
-    in all a length w[k] / sum(w), of Z-mass r[k]. At the end the intervals of every block between two contacts are
-    stretched to fill the block exactly, so that the nest tiles [0, 1] whatever the rounding.
+    in all a length w[k], of Z-mass r[k]; w and r have the sum 1. At the end the intervals of every block between two
+    contacts are stretched to fill the block exactly, so that the nest tiles [0, 1] whatever the rounding.
 
     Returns left, right and parent (the rank of the interval around it, -1 for none). Parents have higher ranks than
     their children, which stand from left to right in the order of their ranks.
@@ -150,18 +110,14 @@ def sweep(w, r, contacts, n):
     left, right, parent = np.empty(m), np.empty(m), np.empty(m, np.int32)
     # a stack of disjoint holes from left to right, above a bottom that ends where the block begins
     hole, hole_left, hole_right = np.empty(m + 1, np.int32), np.empty(m + 1), np.empty(m + 1)
-    total, lost = 0.0, 0.0
-    for k in range(m):
-        total, lost = add(total, lost, w[k])
-        parent[k] = -1
-    total += lost
+    parent[:] = -1
     mass, lost = 0.0, 0.0
     hole_right[0] = 0.0
     for c in range(contacts.size - 1):
         first, last = contacts[c], contacts[c + 1]
         for k in range(first, last):
             mass, lost = add(mass, lost, w[k])
-        end = (mass + lost) / total
+        end = mass + lost if last < m else 1.0
         if last == first + 1:
             left[first], right[first] = hole_right[0], end
             hole_right[0] = end
@@ -171,10 +127,10 @@ def sweep(w, r, contacts, n):
         floor = 0.0  # a lower bound of Z right of all holes
         per_left = per_right = np.nan
         for k in range(first, last):
-            q = w[k] / total
+            q = w[k]
             h = top
             hull_right = hole_right[top]
-            if top == 0 or (r[k] > q * floor and r[k] >= _mass(hull_right, q, n)[0]):
+            if top == 0 or (r[k] > q * floor and r[k] >= power_mass(hull_right, q, n)[0]):
                 start = _free(q, r[k], n, hull_right, end - q)
                 stop = min(start + q, end)
                 floor = 0.0
@@ -187,8 +143,8 @@ def sweep(w, r, contacts, n):
                     gap = hull_left - hole_right[h]
                     if gap >= rest:
                         break
-                    gap_mass = _mass(hole_right[h], gap, n)[0]
-                    if gap_mass + _mass(hull_right, rest - gap, n)[0] <= own:
+                    gap_mass = power_mass(hole_right[h], gap, n)[0]
+                    if gap_mass + power_mass(hull_right, rest - gap, n)[0] <= own:
                         break
                     rest -= gap
                     own -= gap_mass
@@ -229,7 +185,7 @@ def pieces(w, left, right, parent, n):
     start : token k has the pieces ``start[k]:start[k + 1]``
     key : position of a piece among all pieces, from left to right
     cumulative : P(a draft k draws this piece or one of its own to the left)
-    r : the law of the winner, for n independent drafts of law w / sum(w)
+    r : the law of the winner, for n independent drafts of law w
     """
     m = w.size
     start, r = np.zeros(m + 1, np.int64), np.zeros(m)
@@ -237,14 +193,11 @@ def pieces(w, left, right, parent, n):
     if m == 0:
         return start, key, cumulative, r
     child, sibling = np.full(m + 1, -1, np.int32), np.empty(m, np.int32)  # child[m]: the leftmost root
-    total, lost = 0.0, 0.0
     for k in range(m - 1, -1, -1):
         around = parent[k] if parent[k] >= 0 else m
         sibling[k] = child[around]
         child[around] = k
         start[around] += 1
-        total, lost = add(total, lost, w[k])
-    total += lost
     # from the number of children to the place of the first piece; that of k moves on in start[k + 1] as pieces come in
     count, children = 0, start[0]
     start[0] = 0
@@ -258,14 +211,14 @@ def pieces(w, left, right, parent, n):
     position = 0.0
     before, lost = 0.0, 0.0  # mass of all pieces so far
     for j in range(count):
-        q = w[x] / total
+        q = w[x]
         i = start[x + 1]
         start[x + 1] = i + 1
         drawn = 0.0 if down else cumulative[i - 1]
         following = child[x] if down else sibling[last]
         upto = min(drawn + (left[following] - position) / q, 1.0) if following >= 0 else 1.0
         step = q * (upto - drawn)
-        r[x] += _mass(before + lost, step, n)[0]
+        r[x] += power_mass(before + lost, step, n)[0]
         before, lost = add(before, lost, step)
         key[i] = j
         cumulative[i] = upto

@@ -29,7 +29,7 @@ class Curtain:
     tokens : ndarray of int64, shape [m]
         Token ids by rank: all that can be drawn independently, in ascending order of p/q.
     w : ndarray of float64, shape [m]
-        Their draft probabilities; their sum is 1, or q off T if the scheme has a fixed set T.
+        The law of one independent draft: q, divided by its mass off T if the scheme has a fixed set T.
     asked : ndarray of float64, shape [m]
         The marginal asked for; its sum is 1.
     left, right : ndarray of float64, shape [m]
@@ -137,8 +137,9 @@ def left_curtain(
     p, q = check_pair(p, q)
     n = _independent_drafts(scheme)
     order, asked, contacts = marginal_in_order(p, q, scheme, method)
-    left, right, parent = sweep(order.w, asked, contacts, n)
-    return Curtain(n, order.tokens, order.w, asked, left, right, parent, p, scheme.fixed_set(q))
+    w = order.w / order.w.sum()
+    left, right, parent = sweep(w, asked, contacts, n)
+    return Curtain(n, order.tokens, w, asked, left, right, parent, p, scheme.fixed_set(q))
 
 
 def iid_plan(p: ArrayLike, q: ArrayLike, scheme: Scheme) -> PriorityPlan:
