@@ -106,7 +106,8 @@ class ModelDrafter(Drafter):
     def begin(self, committed: Sequence[Sequence[int] | None]) -> None:
         """See :meth:`Drafter.begin`."""
         self._committed = committed
-        self._places: list[dict[int, int]] = [{} for _ in committed]
+        self._pending = [0] * len(committed)  # committed tokens fed in this round, the root last
+        self._places: list[dict[int, int]] = [{} for _ in committed]  # node -> its place in the tail
 
     def propose(self, trees: Sequence[DraftedTree], nodes: Sequence[Sequence[int]]) -> list[list[Any]]:
         """See :meth:`Drafter.propose`."""
@@ -116,10 +117,7 @@ class ModelDrafter(Drafter):
         roots = any(0 in row for row in wanted)
         blocks = self._root_blocks(wanted) if roots else self._level_blocks(trees, wanted)
         self.calls += 1
-        logits = self.scorer.feed(blocks)
-        if roots:  # what was pending is committed already
-            self.scorer.commit([range(len(block.tokens)) for block in blocks])
-        return [list(row) for row in logits]
+        return [list(row) for row in self.scorer.feed(blocks)]
 
     def _root_blocks(self, nodes: Sequence[Sequence[int]]) -> list[Block]:
         drafting = [tokens if row else None for tokens, row in zip(self._committed, nodes, strict=True)]
@@ -130,13 +128,14 @@ class ModelDrafter(Drafter):
                 blocks.append(Block())
                 continue
             blocks.append(Block.chain(tokens[self.scorer.cached(row) :], scored=1))
-            self._places[row][0] = -1
+            self._pending[row] = len(blocks[row].tokens)
+            self._places[row][0] = self._pending[row] - 1
         return blocks
 
     def _level_blocks(self, trees: Sequence[DraftedTree], nodes: Sequence[Sequence[int]]) -> list[Block]:
         blocks = []
-        for tree, row, places in zip(trees, nodes, self._places, strict=True):
-            fed = len(places) - 1
+        for tree, row, places, pending in zip(trees, nodes, self._places, self._pending, strict=True):
+            fed = pending + len(places) - 1
             for i, node in enumerate(row):
                 places[node] = fed + i
             parents = [places[tree.parents[node]] for node in row]
@@ -145,8 +144,9 @@ class ModelDrafter(Drafter):
 
     def commit(self, paths: Sequence[Sequence[int]]) -> None:
         """See :meth:`Drafter.commit`: keeps what was fed of each path, which is a prefix of it."""
+        rows = zip(paths, self._places, self._pending, strict=True)
         self.scorer.commit(
-            [[places[n] for n in path if n in places] for path, places in zip(paths, self._places, strict=True)]
+            [[*range(pending), *(places[n] for n in path if n in places)] for path, places, pending in rows]
         )
 
     def forget(self) -> None:
