@@ -9,15 +9,17 @@ which is what the path rule needs: there w falls along the path.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mdsd_core.decoding.choices import Selector, draw_index
+from mdsd_core.decoding.choices import draw_index
 from mdsd_core.distributions import check_pair
-from mdsd_core.schemes import Deterministic, Scheme, SpecHubPairs, TopThenSampled
+from mdsd_core.schemes import Deterministic, Scheme, SpecHubPairs, TopThenSampled, WithReplacement
+from mdsd_core.transport.coupling import iid_plan
+from mdsd_core.transport.priority import PriorityPlan
 from mdsd_core.verifiers.interface import UniformSource, UnsupportedScheme
 
 
 def selects(scheme: Scheme) -> bool:
     """True if an optimal selection plan is known for the scheme."""
-    return isinstance(scheme, Deterministic) or _sampled(scheme) == 1
+    return _sampled(scheme) <= 1 or _independent(scheme)
 
 
 class OptimalSelection:
@@ -119,12 +121,6 @@ class _LoneDraft:
         return np.ones(drafts.size)
 
 
-class _Plan(Selector):
-    """A selector that knows its marginal."""
-
-    marginal: NDArray[np.float64]
-
-
 def _sampled(scheme: Scheme) -> int:
     """How many drafts are sampled, the fixed ones left out."""
     if isinstance(scheme, Deterministic):
@@ -134,7 +130,14 @@ def _sampled(scheme: Scheme) -> int:
     return 1 if isinstance(scheme, SpecHubPairs) else scheme.drafts
 
 
-def _inner_selector(p: NDArray[np.float64], q: NDArray[np.float64], scheme: Scheme) -> "_LoneDraft | None":
+def _independent(scheme: Scheme) -> bool:
+    """True if the sampled drafts are drawn with replacement."""
+    return isinstance(scheme, WithReplacement) or (isinstance(scheme, TopThenSampled) and scheme.replacement)
+
+
+def _inner_selector(
+    p: NDArray[np.float64], q: NDArray[np.float64], scheme: Scheme
+) -> "_LoneDraft | PriorityPlan | None":
     """The optimal selection among the sampled drafts; None if none is ever sampled."""
     if not selects(scheme):
         raise UnsupportedScheme(f"no optimal selection plan is known for drafts of {scheme}")
@@ -142,7 +145,9 @@ def _inner_selector(p: NDArray[np.float64], q: NDArray[np.float64], scheme: Sche
     total = float(w.sum())
     if _sampled(scheme) == 0 or total == 0:
         return None
-    return _LoneDraft(w / total)
+    if _sampled(scheme) == 1:
+        return _LoneDraft(w / total)
+    return iid_plan(p, q, scheme)
 
 
 def _level(p: NDArray[np.float64], r: NDArray[np.float64], fixed_mass: float) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 
 from mdsd_core.decoding.choices import Choices
 from mdsd_core.decoding.loop import DecodingLoop, Request
+from mdsd_core.decoding.selection import OptimalSelection, selects
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.verifiers import Verdict
 
@@ -49,7 +50,8 @@ class Oracle(Choices):
         return Verdict(token, int(index[0]) if index.size else -1)
 
     def selected(self, selector, drafts):
-        return self._choose(selector.selection_law(drafts))
+        key = (id(selector), drafts.tobytes())
+        return self._choose(self._remember(key, lambda: (selector.selection_law(drafts), selector))[0])
 
     def accept(self, probability):
         return self._choose(np.array([probability, 1.0 - probability])) == 0
@@ -84,6 +86,40 @@ class Remembering:
         if key not in self.plans:
             self.plans[key] = self.rule.prepare(p, q, scheme)
         return self.plans[key]
+
+
+class Selecting:
+    """The optimal verifier for one node, from the plan the path rule uses: select, accept with min(1, p/r), else
+    resample from what p leaves over r."""
+
+    name = "optimal"
+
+    def __init__(self):
+        self.plans = {}
+
+    def supports(self, scheme):
+        return selects(scheme)
+
+    def prepare(self, p, q, scheme):
+        key = (p.tobytes(), q.tobytes(), scheme)
+        if key not in self.plans:
+            self.plans[key] = _SelectingPlan(p, OptimalSelection(p, q, scheme))
+        return self.plans[key]
+
+
+class _SelectingPlan:
+    def __init__(self, p, plan):
+        self.p, self.plan = p, plan
+
+    def output_law(self, drafts):
+        p, r = self.p, self.plan.marginal
+        law, rejected = np.zeros(p.size), 0.0
+        for index, won in zip(drafts, self.plan.selection_law(drafts), strict=True):
+            accepted = min(1.0, p[index] / r[index]) if won > 0 else 0.0
+            law[index] += won * accepted
+            rejected += won * (1 - accepted)
+        rest = np.maximum(p - r, 0.0)
+        return law + rejected * (rest / rest.sum() if rest.sum() > 0 else p)
 
 
 def make_loop(target, drafter, prompt, choices, tree, family, rule, *, count=100, eos=(), sampling=None):

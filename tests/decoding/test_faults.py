@@ -23,7 +23,7 @@ from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.schemes import Deterministic
 from mdsd_core.verifiers import verifier, verifiers_for
-from tests.decoding.oracle import autoregressive_law, distance, enumerate_runs, law_of_rounds, make_loop
+from tests.decoding.oracle import Selecting, autoregressive_law, distance, enumerate_runs, law_of_rounds, make_loop
 from tests.decoding.tiny import CONTEXT, GuidedDrafter, TableModel, V, cached, model, path_logits, plain_greedy
 
 GREEDY = SamplingParams(temperature=0)
@@ -70,7 +70,7 @@ def round_outcomes(p, q, gamma, scheme="with_replacement", rule="rrs", rule_name
             oracle,
             DraftTree.chain(gamma),
             scheme_family(scheme),
-            tree_rule(rule_name, verifier(rule)),
+            tree_rule(rule_name, verifier(rule) if isinstance(rule, str) else rule),
         )
         loop.step()
         return loop.records[0].accepted, tuple(request.new_tokens)
@@ -237,6 +237,33 @@ class TestD_TemperatureZero:
 class TestE_BlocksTreesBonus:
     P, Q = (0.7, 0.3), (0.4, 0.6)
 
+    def test_E1_block_verification_of_a_chain(self):
+        """gamma = 2, V = 2: the joint law of two tokens, and the accepted lengths of block verification by formula."""
+        p, q = np.array(self.P), np.array(self.Q)
+        outcomes = round_outcomes(self.P, self.Q, 2, rule_name="path", rule=Selecting())
+        law = np.zeros((2, 2))
+        for weight, _, tokens in outcomes:
+            rest = np.eye(2)[tokens[1]] if len(tokens) > 1 else p  # a round of one token goes on by the target
+            law[tokens[0]] += weight * rest
+        np.testing.assert_allclose(law, np.outer(p, p), rtol=0, atol=1e-14)
+        # w_i = min(1, w_(i-1) p/q) along the drafts: all are accepted with probability w_2 (Sun et al., section 4)
+        both = sum(q[a] * q[b] * min(1, min(1, p[a] / q[a]) * p[b] / q[b]) for a in (0, 1) for b in (0, 1))
+        assert sum(w for w, accepted, _ in outcomes if accepted == 2) == pytest.approx(both, abs=1e-14)
+
+    def test_E2_point_mass_drafts_gain_nothing_from_blocks(self):
+        """p(x1) = p(x2) = 1/2 and certain drafts: P(accept >= 1) is 1/2, not .625."""
+        for rule_name, rule in (("path", Selecting()), ("node", "deterministic")):
+            outcomes = round_outcomes([0.5, 0.5], [1.0, 0.0], 2, "deterministic", rule, rule_name)
+            assert sum(w for w, accepted, _ in outcomes if accepted >= 1) == pytest.approx(0.5)
+
+    def test_E3_blocks_accept_more_than_tokens(self):
+        """A block may accept a longer prefix where a shorter one alone would have failed: on average, more."""
+        node, path = (
+            sum(w * accepted for w, accepted, _ in round_outcomes(self.P, self.Q, 2, rule=rule, rule_name=name))
+            for name, rule in (("node", "rrs"), ("path", Selecting()))
+        )
+        assert path > node + 0.01
+
     def test_E6_one_last_token_and_a_bonus_only_behind_a_whole_path(self):
         for _, accepted, tokens in round_outcomes(self.P, self.Q, 2):
             assert len(tokens) == accepted + 1
@@ -372,7 +399,7 @@ class TestG_RandomStreams:
         """p/q = 1/2 on the only token q proposes: all four are accepted with probability 1/16, not 1/2."""
         outcomes = round_outcomes([0.5, 0.5], [1.0, 0.0], 4)
         assert sum(w for w, accepted, _ in outcomes if accepted == 4) == pytest.approx(1 / 16)
-        runs = 4000
+        runs = 1000
         all_four = 0
         for choices in streams(5, runs):
             loop, _ = make_loop(
