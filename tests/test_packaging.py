@@ -102,9 +102,9 @@ def test_the_licences_are_stated():
     assert "CC BY 4.0" in (ROOT / "book" / "citing.md").read_text()
 
 
-def test_every_notebook_has_a_budget():
+def test_every_notebook_has_a_budget_and_every_budget_a_notebook():
     budget = tomllib.loads((ROOT / "notebooks" / "budget.toml").read_text())
-    assert {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")} <= set(budget)
+    assert {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")} == set(budget)
 
 
 def test_the_example_in_the_readme_prints_what_it_says():

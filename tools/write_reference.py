@@ -25,8 +25,9 @@ def write_reference(project: Project, profile: str) -> list[str]:
     folder = project.reference / profile
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
-        changes += differences(project, name)
-        shutil.copyfile(project.results / f"{name}.json", folder / f"{name}.json")
+        path = folder / f"{name}.json"
+        changes += differences(project, name) if path.is_file() else [f"{path.relative_to(project.root)} is new"]
+        shutil.copyfile(project.results / f"{name}.json", path)
     for path in sorted(folder.glob("*.json")):
         if path.stem not in names:
             path.unlink()

@@ -24,10 +24,7 @@ def checked(project):
         "seconds": timing(3.0),
     }
     write_results("01_good", "ci", values, {"profile": "ci"}, folder=project.results)
-    assert write_reference(project, "ci") == [
-        "reference/ci/01_good.json is missing: `make reference PROFILE=ci` writes it from the results; "
-        "if the notebook is gone, delete results/01_good.json"
-    ]
+    assert write_reference(project, "ci") == ["reference/ci/01_good.json is new"]
     assert differences(project, "01_good") == []
     return project
 
