@@ -51,7 +51,8 @@ def random_model(
     dtype : torch.dtype
         float64 by default: tests compare to 1e-10.
     sharpness : float
-        The weights of the output layer are scaled so that logits vary by about this much: 0 gives uniform rows.
+        The weights of the output layer are scaled so that logits vary by about this much: 0 gives uniform rows. Without
+        effect where the output layer is the embedding itself.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -59,10 +60,9 @@ def random_model(
         for parameter in model.parameters():  # larger than the usual initialisation, so that contexts matter
             if parameter.ndim > 1:
                 torch.nn.init.normal_(parameter, std=parameter.shape[-1] ** -0.5)
-    with torch.no_grad():
-        if config.tie_word_embeddings:
-            return model.requires_grad_(False)
-        model.get_output_embeddings().weight.mul_(sharpness)
+        if not config.tie_word_embeddings:
+            with torch.no_grad():
+                model.get_output_embeddings().weight.mul_(sharpness)
     return model.requires_grad_(False)
 
 
