@@ -38,9 +38,8 @@ def power_mass(s, length, n):
     Relative accuracy for all s, length >= 0: by the series, or as length times the sum of ``t^i s^(n-1-i)``.
     """
     middle = s + 0.5 * length
-    x = length / middle
-    if n * x <= NARROW:
-        density, mean, low, high = power_series(middle, x, n)
+    if n * length < NARROW * middle:
+        density, mean, low, high = power_series(middle, length / middle, n)
         return length * density * mean, density * low, density * high
     t = s + length
     total = lower = upper = 1.0

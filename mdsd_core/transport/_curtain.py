@@ -18,13 +18,13 @@ _STEPS = 60
 _STEADY = 1e-4
 
 
-@inline_kernel
+@kernel
 def _free(q, r, n, low, high):
     """The left end in [low, high] of an interval of length q, free of holes, with Z-mass r.
 
     To relative accuracy, however small q is: later and larger tokens will lie around it.
     """
-    if high <= low:
+    if high <= low or n == 1:
         return low
     tolerance = _RELATIVE * r
     left = low
@@ -37,7 +37,7 @@ def _free(q, r, n, low, high):
             low = left
         # the difference of the densities, but free of cancellation where q is small
         rate = (n - 1) * mass / (left + 0.5 * q) if n * q <= _STEADY * left else high_density - low_density
-        change = -excess / rate
+        change = -excess / rate if rate > 0.0 else np.inf
         if step == 0 and not abs(change) <= 0.1 * left:  # a far start: put the middle where Z is the mean
             following = (r / (n * q)) ** (1.0 / (n - 1)) - 0.5 * q
             doubt = np.inf
@@ -53,6 +53,11 @@ def _free(q, r, n, low, high):
 
 
 @inline_kernel
+def _inverse(x):
+    return 1.0 / x if x > 1e-300 else np.nan
+
+
+@inline_kernel
 def _around_steadily(rest, r, n, hull_left, hull_right, per_left, per_right, d):
     """One step of Newton's method from d for :func:`_around`, quick as it waits for no division by the hull's ends.
 
@@ -64,12 +69,13 @@ def _around_steadily(rest, r, n, hull_left, hull_right, per_left, per_right, d):
     left_density, left_mean, left_end, _ = power_series(hull_left - 0.5 * d, x, n)
     right_density, right_mean, hull_end, right_end = power_series(hull_right + 0.5 * e, y, n)
     excess = left_density * (d * left_mean) + right_density * (e * right_mean) - r
-    change = excess / (right_density * right_end - left_density * left_end)
+    rate = right_density * right_end - left_density * left_end
+    change = excess / rate if rate > 0.0 else np.inf
     doubt = 0.5 * n * (n - 1) * change * change + END_ERROR * abs(excess)
     return d + change, doubt if n * (x + y) <= _STEADY else np.inf, right_density * hull_end
 
 
-@inline_kernel
+@kernel
 def _around(rest, r, n, hull_left, hull_right, guess, low, high, tolerance):
     """How much d of a length `rest` lies left of the hull, so that both sides together have Z-mass r; d in [low, high].
 
@@ -85,7 +91,8 @@ def _around(rest, r, n, hull_left, hull_right, guess, low, high, tolerance):
             low = d
         else:
             high = d
-        change = excess / (right_density - left_density)
+        rate = right_density - left_density
+        change = excess / rate if rate > 0.0 else np.inf
         following = d + change
         if not low <= following <= high:
             following = 0.5 * (low + high)
@@ -134,7 +141,7 @@ def sweep(w, r, contacts, n):
                 start = _free(q, r[k], n, hull_right, end - q)
                 stop = min(start + q, end)
                 floor = 0.0
-                per_left, per_right = 1.0 / start, 1.0 / stop
+                per_left, per_right = _inverse(start), _inverse(stop)
             else:
                 rest, own = q, r[k]
                 h -= 1
@@ -160,7 +167,7 @@ def sweep(w, r, contacts, n):
                 if not (low <= d <= high and doubt <= tolerance):
                     d, floor = _around(rest, own, n, hull_left, hull_right, guess, low, high, tolerance)
                 share = d / rest
-                per_left, per_right = 1.0 / hull_left, 1.0 / hull_right
+                per_left, per_right = _inverse(hull_left), _inverse(hull_right)
                 start = max(hull_left - d, hole_right[h])
                 stop = min(hull_right + (rest - d), end)
                 for j in range(h + 1, top + 1):
@@ -216,7 +223,8 @@ def pieces(w, left, right, parent, n):
         start[x + 1] = i + 1
         drawn = 0.0 if down else cumulative[i - 1]
         following = child[x] if down else sibling[last]
-        upto = min(drawn + (left[following] - position) / q, 1.0) if following >= 0 else 1.0
+        length = left[following] - position if following >= 0 else q
+        upto = min(drawn + length / q, 1.0) if length < q else 1.0
         step = q * (upto - drawn)
         r[x] += power_mass(before + lost, step, n)[0]
         before, lost = add(before, lost, step)

@@ -194,6 +194,7 @@ def test_strict_priority_between_contacts():
     np.testing.assert_allclose(one.marginal, q, atol=1e-16)
 
 
+@pytest.mark.large
 def test_real_vocabulary():
     rng = np.random.default_rng(6)
     V = 151_936
