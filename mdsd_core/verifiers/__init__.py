@@ -13,6 +13,7 @@ from mdsd_core.verifiers.interface import (
     verifiers_for,
 )
 from mdsd_core.verifiers.kseq import KSeq
+from mdsd_core.verifiers.optimal import Optimal
 from mdsd_core.verifiers.recursive_rejection import RecursiveRejection
 from mdsd_core.verifiers.recursive_rejection_without import RecursiveRejectionWithout
 from mdsd_core.verifiers.spechub import SpecHub
@@ -23,6 +24,7 @@ __all__ = [
     "Estimate",
     "Greedy",
     "KSeq",
+    "Optimal",
     "RecursiveRejection",
     "RecursiveRejectionWithout",
     "SpecHub",

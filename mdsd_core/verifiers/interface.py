@@ -106,9 +106,13 @@ V = TypeVar("V", bound=type[Verifier])
 
 
 def register(rule: V) -> V:
-    """Class decorator: put one instance of a rule into the registry under its name."""
-    if rule.name in _REGISTRY:
-        raise ValueError(f"two verifiers are named {rule.name!r}")
+    """Class decorator: put one instance of a rule into the registry under its name.
+
+    A module may be loaded again and replaces its own rule; another rule of the same name is an error.
+    """
+    known = type(_REGISTRY.get(rule.name, rule))
+    if rule.name in _REGISTRY and (known.__module__, known.__qualname__) != (rule.__module__, rule.__qualname__):
+        raise ValueError(f"two verifiers are named {rule.name!r}: {known.__qualname__} and {rule.__qualname__}")
     _REGISTRY[rule.name] = rule()
     return rule
 

@@ -16,7 +16,7 @@ from mdsd_core.schemes import (
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import Estimate, verifier
 from tests.instances import adversarial_pairs, dirichlet_pair, random_pairs, softmax_pair
-from tests.verifiers.cases import PAIRS, combinations, label
+from tests.verifiers.cases import PAIRS, combinations, label, schemes
 
 #: Contexts as large as the exact rates of all schemes can be had in a test.
 CONTEXTS = [
@@ -60,6 +60,7 @@ OPTIMAL = [
     ("spechub", SpecHubPairs()),
     *[("deterministic", Deterministic(n)) for n in (1, 2, 3, 4)],
     *[("token_matching", Deterministic(n)) for n in (1, 2, 3, 4)],
+    *[("optimal", scheme) for n in (1, 2, 3, 4) for scheme in schemes(n) if verifier("optimal").supports(scheme)],
 ]
 
 

@@ -43,6 +43,7 @@ CHI_SQUARE = [
     ("rrs", WithReplacement(2)),
     ("rrs_without", WithoutReplacement(2)),
     ("kseq", WithReplacement(2)),
+    ("optimal", WithReplacement(2)),
     pytest.param("greedy", greedy(2), marks=pytest.mark.slow),
     pytest.param("spechub", SpecHubPairs(), marks=pytest.mark.slow),
     pytest.param("deterministic", Deterministic(2), marks=pytest.mark.slow),
