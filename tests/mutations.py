@@ -149,7 +149,7 @@ CATALOGUE = [
         "        u = rng.random()\n        for index, x in enumerate(sampled):",
         "if rng.random() * (mass",
         "if u * (mass",
-        tests=follows("rrs", IID),
+        tests=fault("G7_R13_a_fresh_uniform_for_every_draft"),
     ),
     mutation(
         "rrs: writes into the plan's weights",
@@ -170,7 +170,7 @@ CATALOGUE = [
         RRS,
         "                if weight > 0.0:\n",
         "                if weight >= 0.0:\n",
-        tests=fault("B15_J4_extreme_uniforms"),
+        tests=fault("C3_drafts_that_only_rounding_can_tell_from_impossible"),
     ),
     mutation(
         "rrs: the acceptance forgets the fixed drafts",

@@ -42,7 +42,19 @@ def rejection_sampled(
         means[c] = _mean_of_histories(
             order.p, order.w, order.ratio, order.above_p, order.above_w, largest, light, sum_w, sum_p, uniforms
         )
-    return float(means.mean()), float(_STUDENT * means.std(ddof=1) / np.sqrt(_CUBES))
+    half = float(_STUDENT * means.std(ddof=1) / np.sqrt(_CUBES))
+    if half == 0.0:  # all histories alike: one of probability 5.3/N stays unseen in N with probability .005
+        half = min(1.0, 5.3 / (_CUBES * size_of_cube)) * _with_replacement(order, draws)
+    return float(means.mean()), half
+
+
+def _with_replacement(order: ResidualTable, draws: int) -> float:
+    """Z(l_k) with replacement, which no history without replacement exceeds."""
+    level, mass = 0.0, 1.0
+    for _ in range(draws):
+        level += mass / order.above_w[0]
+        mass = mass_at(rank_above(order.ratio, level, 0), level, order.above_p, order.above_w)
+    return float(mass)
 
 
 @inline_kernel

@@ -42,10 +42,10 @@ def label(value):
 #: All adversarial pairs and random ones with V = 1..6, fewer of the sizes that are dear to enumerate.
 PAIRS = [
     *adversarial_pairs().values(),
-    *random_pairs(41, 150, (1, 2, 3)),
-    *random_pairs(42, 90, (4,)),
-    *random_pairs(43, 40, (5,)),
-    *random_pairs(44, 10, (6,)),
+    *random_pairs(41, 180, (1, 2, 3)),
+    *random_pairs(42, 80, (4,)),
+    *random_pairs(43, 15, (5,)),
+    *random_pairs(44, 5, (6,)),
 ]
 
 

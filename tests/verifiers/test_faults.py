@@ -368,6 +368,16 @@ def test_C3_R15_target_mass_used_up():
 
 
 @ALL
+def test_C3_drafts_that_only_rounding_can_tell_from_impossible(rule, scheme):
+    p, q = one_hot(3, 0), np.array([1.0, 1e-17, 1e-300])
+    plan = rule.prepare(p, q, scheme)
+    for drafts in scheme.enumerate(q)[0]:
+        for u in (0.0, 0.5, LAST):
+            assert plan.verify(drafts, constant(u)).token == 0
+        assert plan.output_law(drafts).tolist() == [1.0, 0.0, 0.0]
+
+
+@ALL
 def test_D2_temperature_zero_ignores_the_uniforms(rule, scheme):
     p, q = one_hot(4, 2), np.array([0.1, 0.4, 0.3, 0.2])
     plan = rule.prepare(p, q, scheme)
@@ -432,13 +442,18 @@ def test_G6_the_residual_does_not_see_the_uniform_of_the_acceptance():
 
 
 def test_G7_R13_a_fresh_uniform_for_every_draft():
-    """Four independent drafts of a token that passes with .5 each are all rejected with 1/16, not 1/2."""
+    p, q = np.array([0.2, 0.4, 0.4]), np.array([0.5, 0.39, 0.11])
+    # 0 passes with .4; the residual is (0, 1, 29)/30, and 1 passes with 1/30 of its own probability
+    for name, scheme, second in (("rrs", WithReplacement(2), 0.39), ("rrs_without", WithoutReplacement(2), 0.39 / 0.5)):
+        law = decision_law(verifier(name).prepare(p, q, scheme), [0, 1], 3)
+        np.testing.assert_allclose(law, [0.4, 0.6 / 30 / second, 0.6 - 0.6 / 30 / second], atol=1e-12)
+    # four tries of a token that passes with the same probability each
     p, q = np.array([0.25, 0.75]), np.array([0.5, 0.5])
-    children = verifier("deterministic").prepare(np.full(4, 0.25), [0.4, 0.3, 0.2, 0.1], Deterministic(3))
-    np.testing.assert_allclose(decision_law(children, [0, 1, 2], 4), np.full(4, 0.25), atol=1e-12)
     plan = verifier("kseq").prepare(p, q, WithReplacement(4))
     passes = p[0] / (plan.rho * q[0])
     assert decision_law(plan, [0] * 4, 2)[1] == pytest.approx((1 - passes) ** 4, abs=1e-12)
+    children = verifier("deterministic").prepare(np.full(4, 0.25), [0.4, 0.3, 0.2, 0.1], Deterministic(3))
+    np.testing.assert_allclose(decision_law(children, [0, 1, 2], 4), np.full(4, 0.25), atol=1e-12)
 
 
 @ALL

@@ -177,6 +177,24 @@ def test_intervals_from_sampled_histories_cover():
     assert np.median(widths) < 1e-4
 
 
+def test_sampled_histories_of_small_supports():
+    """All tokens heavy; as many drafts as tokens; histories that are all alike."""
+    from mdsd_core.verifiers._rejection_sampling import rejection_sampled
+    from mdsd_core.verifiers._residual_table import ResidualTable
+
+    rng = np.random.default_rng(27)
+    for V, draws in ((8, 6), (5, 5), (7, 4)):
+        for _ in range(5):
+            p, q = softmax_pair(rng, V)
+            mean, half = rejection_sampled(ResidualTable.of(p, q), draws, 4096, rng)
+            assert half > 0
+            assert abs(mean - exact_rejection(p, q, draws)) <= 2 * half + 1e-13
+    # only a token that is hardly ever drafted lets anything be rejected in the end: it is not seen, and not excluded
+    p, q = np.array([0.5, 0.5, 0.0]), np.array([0.5, 0.5 - 1e-9, 1e-9])
+    mean, half = rejection_sampled(ResidualTable.of(p, q), 2, 64, rng)
+    assert mean - half <= exact_rejection(p, q, 2) <= mean + half
+
+
 def test_estimates_come_again_and_follow_the_generator_given():
     p, q = softmax_pair(np.random.default_rng(25), 5000)
     rule, scheme = verifier("rrs_without"), WithoutReplacement(5)

@@ -28,7 +28,7 @@ def test_output_law_is_lossless_and_acceptance_exact(rule, scheme):
 @pytest.mark.parametrize(("rule", "scheme"), combinations(), ids=label)
 def test_verify_follows_output_law(rule, scheme):
     rng = np.random.default_rng(scheme.drafts)
-    chosen = rng.permutation(len(PAIRS))[:25]
+    chosen = rng.permutation(len(PAIRS))[:50]
     for p, q in [PAIRS[i] for i in chosen]:
         plan = rule.prepare(p, q, scheme)
         drafts = scheme.sample(q, rng)
