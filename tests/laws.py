@@ -56,6 +56,32 @@ def sequential_sets(q, n):
     return law
 
 
+def sequential_steps_by_sets(q, n):
+    """The steps of Q over the prefixes for n drafts without replacement, from the law of the set drawn so far.
+
+    ``P(S) = sum over x in S of P(S - x) q_x / (rate outside S - x)``, over all 2^V sets: positive terms, each rate
+    summed directly, so that every step is good to rounding. For V up to 18 or so.
+    """
+    V = q.size
+    states = np.arange(1 << V)
+    size = np.bitwise_count(states)
+    rate = np.zeros(1)  # of the tokens outside a set
+    for x in range(V):
+        rate = np.concatenate((rate + q[x], rate))
+    law = np.zeros(1 << V)
+    law[0] = 1.0
+    for drawn in range(n):
+        now = states[size == drawn]
+        reached = law[now] / rate[now]
+        for x in range(V):
+            fresh = now & (1 << x) == 0
+            np.add.at(law, now[fresh] | 1 << x, reached[fresh] * q[x])
+    done = states[size == n]
+    steps = np.zeros(V)
+    np.add.at(steps, np.log2(done).astype(int), law[done])
+    return steps
+
+
 def conditioned_sets(w, n):
     """The same for independent drafts conditioned on being different."""
     exact = [Fraction(x) for x in w]

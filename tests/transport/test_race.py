@@ -9,7 +9,7 @@ from mdsd_core.transport._race_nodes import log_step, race_nodes
 from mdsd_core.transport.order import ratio_order
 from mdsd_core.transport.race import SMALL, race_runs, race_steps, race_steps_reference
 from tests.instances import adversarial_pairs, dirichlet_pair, random_pairs, softmax_pair
-from tests.laws import exact_steps, relative_error, sequential_sets, skewed_weights
+from tests.laws import exact_steps, relative_error, sequential_sets, sequential_steps_by_sets, skewed_weights
 
 
 def hard_weights():
@@ -33,6 +33,16 @@ def test_every_step_equals_rational_arithmetic_relative_to_itself(n):
         exact = exact_steps(sequential_sets(tuple(w.tolist()), n), w.size)
         assert relative_error(race_steps(w, n), exact) < 5e-13, w
         assert relative_error(race_steps_reference(w, n), exact) < 5e-13, w
+
+
+@pytest.mark.parametrize("n", [4, 8, 12, 16])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 10.0, 100.0, 250.0])
+def test_many_drafts_equal_a_recursion_over_all_sets(n, spread):
+    """Eighteen tokens with log q of standard deviation `spread`: at 100, a temperature of 0.03 for logits of 3."""
+    rng = np.random.default_rng(int(spread) + n)
+    z = spread * rng.normal(size=18)
+    q = np.maximum(np.exp(z - z.max()), 1e-307)
+    np.testing.assert_allclose(race_steps(q, n), sequential_steps_by_sets(q, n), rtol=1e-12, atol=1e-250)
 
 
 @pytest.mark.parametrize("n", [3, 4, 8, 16])
