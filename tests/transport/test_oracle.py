@@ -125,14 +125,15 @@ def test_an_infeasible_plan_is_cut_down(monkeypatch):
     assert lp_rate(p, q, WithReplacement(2)) <= exact
 
 
-def test_guards_say_what_is_feasible():
-    p, q = np.full(640, 1 / 640), np.full(640, 1 / 640)
-    q[0], q[1] = 0.9 * q[0], 1.1 * q[1]
-    with pytest.raises(ValueError, match=r"the LP takes at most 400000 arcs, got 408960\. .* about V=300 at n=2"):
+def test_guards_say_what_is_feasible(monkeypatch):
+    monkeypatch.setattr(oracle, "LP_ARCS", 1000)
+    monkeypatch.setattr(oracle, "FLOW_ARCS", 500)
+    p, q = softmax_pair(np.random.default_rng(0), 40)
+    with pytest.raises(ValueError, match=r"the LP takes at most 1000 arcs, got 1560\. Feasible: about V=300 at n=2"):
         lp_rate(p, q, WithoutReplacement(2))
-    with pytest.raises(ValueError, match=r"the exact flow takes at most 20000 arcs, got .* about V=100 at n=2"):
+    with pytest.raises(ValueError, match=r"the exact flow takes at most 500 arcs, got 1560\. .* about V=100 at n=2"):
         flow_rate(p, q, WithoutReplacement(2))
-    with pytest.raises(ValueError, match="the search over all subsets takes at most 22 tokens, got 640"):
+    with pytest.raises(ValueError, match="the search over all subsets takes at most 22 tokens, got 40"):
         search_rate(p, q, WithoutReplacement(2))
 
 

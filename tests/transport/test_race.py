@@ -60,6 +60,18 @@ def test_kernels_equal_the_plain_recursion(n, temperature):
     assert abs(steps.sum() - 1) < 1e-12
 
 
+def test_specks_add_up():
+    """Tokens that share a slope change it in the end: 20,000 of them between heavy ones, each of ``q t`` 9e-16."""
+    heavy = np.array([1.0, 0.5, 0.3, 0.2])
+    t_last = race_nodes(np.sort(heavy)[-3:], 0.2)[0][-1]
+    w = np.concatenate((heavy[:1], np.full(20_000, 9e-16 / t_last), heavy[1:]))
+    steps, reference = race_steps(w, 3), race_steps_reference(w, 3)
+    assert (np.abs(steps - reference) <= 1e-12 * reference + 1.1e-14 * w * t_last).all()
+    # the slope is that of the specks before, from nothing to 20,000 of them
+    assert reference[15_000] > 1e3 * reference[10] > 0
+    assert steps[15_000] > 50 * steps[200] > 0
+
+
 @pytest.mark.parametrize("n", [3, 4, 8, 16])
 @pytest.mark.parametrize("error", [1e-4, 1e-8, 1e-11])
 def test_error_bound_holds(n, error):
@@ -108,7 +120,7 @@ def test_dust_and_heavy_tokens_are_both_exercised():
 def shapes():
     """Pairs large enough for runs: smooth, coarse, tied, close, disjoint, many crossings of slope and ratio."""
     rng = np.random.default_rng(7)
-    V = 3 * SMALL
+    V = 2 * SMALL
     for temperature in (1.5, 1.0, 0.3, 0.1, 0.05):
         yield softmax_pair(rng, V, temperature=temperature)
     yield dirichlet_pair(rng, V)
