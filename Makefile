@@ -107,7 +107,7 @@ contexts: setup  ## Draw the stored texts of PROFILE anew: reference/PROFILE/con
 		$(ONE_THREAD) "$(PY)" -m mdsd_core.study.contexts --profile $(PROFILE); fi
 
 reference-values: notebooks  ## Take the results of the notebooks as the new reference: reference/PROFILE/*.json
-	"$(PY)" -m tools.write_reference --profile $(PROFILE)
+	"$(PY)" -m tools.write_reference --profile $(PROFILE) $(NOTEBOOKS)
 
 reference: contexts  ## Make all of reference/PROFILE/ anew: texts, then values
 	$(MAKE) reference-values

@@ -11,7 +11,7 @@ from mdsd_core.study.results import estimate, exact, timing, write_results
 from tests.tools.conftest import REPOSITORY, write_notebook
 from tools.project import ProjectError
 from tools.reproduce import differences, names_to_check
-from tools.write_reference import write_reference
+from tools.write_reference import keep_figures, write_reference
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def checked(project):
         "seconds": timing(3.0),
     }
     write_results("01_good", "ci", values, {"profile": "ci"}, folder=project.results)
-    assert write_reference(project, "ci") == ["reference/ci/01_good.json is new"]
+    assert write_reference(project, "ci", []) == ["reference/ci/01_good.json is new"]
     assert differences(project, "01_good") == []
     return project
 
@@ -67,13 +67,20 @@ def test_missing_files_are_named_with_what_makes_them(checked):
 def test_a_reference_without_a_notebook_is_found_and_cleared(checked):
     shutil.copy(checked.reference / "ci" / "01_good.json", checked.reference / "ci" / "02_gone.json")
     assert found(checked) == ["results/02_gone.json is missing: `make notebooks` or `make book` writes it"]
-    assert write_reference(checked, "ci") == ["reference/ci/02_gone.json is gone with its notebook"]
+    assert write_reference(checked, "ci", []) == ["reference/ci/02_gone.json is gone with its notebook"]
     assert found(checked) == []
+
+
+def test_the_reference_of_one_notebook_can_be_written_alone(checked):
+    write_notebook(checked, "02_new")  # has no results yet
+    assert write_reference(checked, "ci", ["01_good"]) == []
+    with pytest.raises(FileNotFoundError, match="02_new"):
+        write_reference(checked, "ci", [])
 
 
 def test_results_of_another_profile_do_not_become_the_reference(checked):
     with pytest.raises(ProjectError, match=r"results/01_good\.json is of the profile ci, not quick"):
-        write_reference(checked, "quick")
+        write_reference(checked, "quick", [])
 
 
 def test_the_check_itself_fails_on_a_planted_change(checked):
@@ -93,3 +100,18 @@ def test_the_check_itself_fails_on_a_planted_change(checked):
     bad = check()
     assert bad.returncode == 1
     assert "rate is 0.75, the reference 0.76, the tolerance 0.0001" in bad.stdout
+
+
+def test_the_figure_of_the_readme_is_kept_small_and_with_its_origin(checked):
+    figures = checked.results / "figures"
+    figures.mkdir()
+    (figures / "01_first_look.png").write_bytes(b"x" * 200_001)
+    (figures / "01_first_look.json").write_text("{}")
+    keep_figures(checked, ["02_other"])
+    assert not (checked.reference / "figures").exists()
+    with pytest.raises(ProjectError, match=r"has 200001 bytes; README\.md shows at most 200,000"):
+        keep_figures(checked, [])
+    (figures / "01_first_look.png").write_bytes(b"x")
+    keep_figures(checked, ["01_first_look"])
+    kept = sorted(path.name for path in (checked.reference / "figures").iterdir())
+    assert kept == ["01_first_look.json", "01_first_look.png"]
