@@ -42,6 +42,15 @@ class DistinctConditioned(Scheme):
     def __post_init__(self) -> None:
         check_count("n", self.n)
 
+    def __repr__(self) -> str:
+        """The rule for the weights by its name: an address would differ from run to run.
+
+        >>> DistinctConditioned(2, odds)
+        DistinctConditioned(n=2, weights_from=odds)
+        """
+        rule = self.weights_from
+        return f"DistinctConditioned(n={self.n}, weights_from={getattr(rule, '__name__', rule)})"
+
     @property
     def drafts(self) -> int:
         """The number n of drafts."""
