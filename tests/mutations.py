@@ -64,6 +64,7 @@ IID, SEQ, GREEDY = (
 TOP = "TopThenSampled(top=1, sampled=2, replacement=True)"
 RRS, WITHOUT = "verifiers/recursive_rejection.py", "verifiers/recursive_rejection_without.py"
 KSEQ, HUB, CHILDREN = "verifiers/kseq.py", "verifiers/spechub.py", "verifiers/deterministic.py"
+OPTIMAL = "verifiers/optimal.py"
 MATCHING, NODE, DRAW = "verifiers/token_matching.py", "verifiers/_node.py", "verifiers/_residual.py"
 RESIDUAL_TESTS = "tests/verifiers/test_residual.py"
 LARGE_TESTS = "tests/verifiers/test_large_vocabularies.py"
@@ -390,6 +391,63 @@ CATALOGUE = [
         "log(1e-17 / total, 2)",
         "log(1e-3 / total, 2)",
         tests=lossless("token_matching", SEQ),
+    ),
+    # optimal
+    mutation(
+        "optimal: the selected draft is judged by q, not by the law of the selection",
+        OPTIMAL,
+        "rng.random() * r[x] < p[x]",
+        "rng.random() * self.node.q[x] < p[x]",
+        tests=follows("optimal", IID),
+    ),
+    mutation(
+        "optimal: the first draft is selected",
+        OPTIMAL,
+        "x = sampled[self.selection.select(np.array(sampled), rng)]",
+        "x = sampled[0 * self.selection.select(np.array(sampled), rng)]",
+        tests=follows("optimal", IID),
+    ),
+    mutation(
+        "optimal: residual p - q",
+        OPTIMAL,
+        "residual(p, r, 1.0)",
+        "residual(p, self.node.q, 1.0)",
+        tests=follows("optimal", IID),
+    ),
+    mutation(
+        "optimal: residual p - q in the law",
+        OPTIMAL,
+        "np.maximum(p - r, 0.0)",
+        "np.maximum(p - self.node.q, 0.0)",
+        tests=lossless("optimal", IID),
+    ),
+    mutation(
+        "optimal: a zero-probability draft passes at u = 0",
+        OPTIMAL,
+        "rng.random() * r[x] < p[x]",
+        "rng.random() * r[x] <= p[x]",
+        tests=strict("optimal-WithReplacement(n=2)-[0, 0]"),
+    ),
+    mutation(
+        "optimal: acceptance of a single draft",
+        OPTIMAL,
+        "np.minimum(node.p, plan.selection.marginal)",
+        "np.minimum(node.p, node.w / node.total)",
+        tests=lossless("optimal", IID),
+    ),
+    mutation(
+        "priorities: the lowest label wins",
+        "transport/priority.py",
+        "if best < 0 or own > best_key:",
+        "if best < 0 or own < best_key:",
+        tests=follows("optimal", IID),
+    ),
+    mutation(
+        "check: NaN passes the guard",
+        "distributions.py",
+        "bad = ~np.isfinite(result) | (result < 0)",
+        "bad = result < 0",
+        tests=fault("B1_B2_B3_B7_not_finite_rows_raise"),
     ),
     # what all rules share
     mutation(

@@ -597,6 +597,7 @@ def test_R21_token_zero_is_a_token(rule, scheme):
         ("rrs", WithReplacement(2), [0, 0]),
         ("rrs_without", WithoutReplacement(2), [0, 2]),
         ("kseq", WithReplacement(2), [0, 0]),
+        ("optimal", WithReplacement(2), [0, 0]),
         ("greedy", greedy(2), [1, 0]),
         ("spechub", SpecHubPairs(), [0, 1]),
         ("spechub", SpecHubPairs(), [1, 0]),
