@@ -48,3 +48,6 @@ sum_kernel: Any = numba.njit(fastmath={"reassoc", "nsz"}, **_OPTIONS)
 
 #: The same for long chains of products and sums without cancellation: may also fuse a product with a sum.
 fused_kernel: Any = numba.njit(fastmath={"contract", "reassoc", "nsz"}, **_OPTIONS)
+
+#: The same for products and sums in a chain that must keep its order: may only fuse a product with a sum.
+contract_kernel: Any = numba.njit(fastmath={"contract"}, **_OPTIONS)

@@ -6,7 +6,7 @@ All positions are labels in [0, 1]. The largest of n uniform labels has density 
 
 import numpy as np
 
-from mdsd_core._jit import inline_kernel, kernel
+from mdsd_core._jit import contract_kernel, inline_kernel
 from mdsd_core._powers import END_ERROR, power_mass, power_series
 from mdsd_core._sums import add
 
@@ -18,7 +18,7 @@ _STEPS = 60
 _STEADY = 1e-4
 
 
-@kernel
+@contract_kernel
 def _free(q, r, n, low, high):
     """The left end in [low, high] of an interval of length q, free of holes, with Z-mass r.
 
@@ -75,7 +75,7 @@ def _around_steadily(rest, r, n, hull_left, hull_right, per_left, per_right, d):
     return d + change, doubt if n * (x + y) <= _STEADY else np.inf, right_density * hull_end
 
 
-@kernel
+@contract_kernel
 def _around(rest, r, n, hull_left, hull_right, guess, low, high, tolerance):
     """How much d of a length `rest` lies left of the hull, so that both sides together have Z-mass r; d in [low, high].
 
@@ -102,7 +102,7 @@ def _around(rest, r, n, hull_left, hull_right, guess, low, high, tolerance):
     return d, hull_density
 
 
-@kernel
+@contract_kernel
 def sweep(w, r, contacts, n):
     """Intervals of the left-curtain coupling, token by token in ratio order.
 
@@ -182,7 +182,7 @@ def sweep(w, r, contacts, n):
     return left, right, parent
 
 
-@kernel
+@contract_kernel
 def pieces(w, left, right, parent, n):
     """The pieces of all tokens, from left to right, and the law they realise.
 
@@ -244,3 +244,12 @@ def pieces(w, left, right, parent, n):
     for k in range(m):
         r[k] *= scale
     return start, key[:count], cumulative[:count], r
+
+
+@contract_kernel
+def by_token(tokens, r, row, marginal):
+    """From ranks to token ids: the row of each token (-1 before the call), and its r."""
+    for k in range(tokens.size):
+        row[tokens[k]] = k
+    for x in range(row.size):  # a gather waits less than a second scatter
+        marginal[x] = r[row[x]] if row[x] >= 0 else 0.0

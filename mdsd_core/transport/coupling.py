@@ -6,10 +6,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mdsd_core._jit import kernel
 from mdsd_core.distributions import check_pair
 from mdsd_core.schemes import Scheme, TopThenSampled, WithReplacement
-from mdsd_core.transport._curtain import pieces, sweep
+from mdsd_core.transport._curtain import by_token, pieces, sweep
 from mdsd_core.transport.marginal import marginal_in_order
 from mdsd_core.transport.priority import PriorityPlan
 
@@ -70,8 +69,8 @@ class Curtain:
         never the law of the emitted token.
         """
         start, key, cumulative, r = pieces(self.w, self.left, self.right, self.parent, self.n)
-        row, marginal = np.full(self.p.size, -1, dtype=np.int32), np.zeros(self.p.size)
-        _by_token(self.tokens, r, row, marginal)
+        row, marginal = np.full(self.p.size, -1, dtype=np.int32), np.empty(self.p.size)
+        by_token(self.tokens, r, row, marginal)
         if self.fixed.size:
             # without any other draft, the one of the largest target probability wins
             fixed = self.fixed[np.argsort(self.p[self.fixed], kind="stable")]
@@ -137,7 +136,8 @@ def left_curtain(
     p, q = check_pair(p, q)
     n = _independent_drafts(scheme)
     order, asked, contacts = marginal_in_order(p, q, scheme, method)
-    w = order.w / order.w.sum()
+    w = order.w
+    w /= w.sum()  # its own array
     left, right, parent = sweep(w, asked, contacts, n)
     return Curtain(n, order.tokens, w, asked, left, right, parent, p, scheme.fixed_set(q))
 
@@ -189,9 +189,3 @@ def _independent_drafts(scheme: Scheme) -> int:
     raise TypeError(
         f"scheme must draw independent drafts (WithReplacement, or TopThenSampled with replacement), got {scheme!r}"
     )
-
-
-@kernel
-def _by_token(tokens, r, row, marginal):
-    for k in range(tokens.size):
-        row[tokens[k]], marginal[tokens[k]] = k, r[k]

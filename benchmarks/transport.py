@@ -1,0 +1,372 @@
+"""What the optimal transport of a step costs, against `numpy.argsort` of the same float64 vector in the same run.
+
+    python -m benchmarks.transport [--rounds 21] [--json FILE] [--check]
+
+The works are the optimal acceptance rate, the optimal marginal and the plan of an exact optimal verifier, ready to
+verify drafts; each includes the checks of its input and its own sort. Every round alternates the sort and the work, in
+the processor time of one thread, so that other load on the machine falls on both alike; reported are medians over
+rounds, and the median of the ratios of a round. p and q are softmaxes of normal logits (scale 3) that differ by normal
+noise (scale 0.7).
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mdsd_core.schemes import (
+    DistinctConditioned,
+    Scheme,
+    TopThenSampled,
+    WithoutReplacement,
+    WithReplacement,
+    greedy,
+)
+from mdsd_core.transport.coupling import iid_plan
+from mdsd_core.transport.marginal import optimal_marginal
+from mdsd_core.transport.oracle import draft_sets, solve_lp
+from mdsd_core.transport.subset import optimal_acceptance
+
+#: What is measured, by name.
+WORKS: dict[str, Callable[..., Any]] = {"rate": optimal_acceptance, "marginal": optimal_marginal, "plan": iid_plan}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A cost that the project holds itself to, in argsorts (and one it would like to reach)."""
+
+    work: str
+    scheme: Scheme
+    vocabulary: int
+    limit: float | None = None
+    stretch: float | None = None
+    temperature: float = 1.0
+
+
+CASES = [
+    Case("rate", WithReplacement(8), 151_936, 3.0),
+    *(Case("marginal", WithReplacement(n), 151_936, 4.0) for n in (2, 3, 4, 8)),
+    *(Case("plan", WithReplacement(n), 151_936, 8.0, 5.0) for n in (2, 3, 4, 8)),
+    Case("plan", TopThenSampled(2, 2, True), 151_936, 8.0, 5.0),
+    *(
+        Case("rate", WithoutReplacement(4), 49_152, 40.0, 15.0, temperature)
+        for temperature in (1.0, 0.1, 0.3, 0.7, 1.5)
+    ),
+]
+
+#: How the cost grows with the vocabulary, from 10^3 to 10^6.
+BY_VOCABULARY = [
+    ("rate", WithReplacement(8)),
+    ("marginal", WithReplacement(8)),
+    ("plan", WithReplacement(2)),
+    ("plan", WithReplacement(8)),
+    ("rate", WithoutReplacement(4)),
+    ("rate", DistinctConditioned(4)),
+]
+VOCABULARIES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+
+#: How it grows with the number of drafts, up to 16.
+BY_DRAFTS = [
+    ("rate", WithReplacement),
+    ("marginal", WithReplacement),
+    ("plan", WithReplacement),
+    ("rate", WithoutReplacement),
+    ("rate", DistinctConditioned),
+    ("rate", greedy),
+]
+DRAFTS = (1, 2, 3, 4, 6, 8, 12, 16)
+DRAFTS_VOCABULARY = 49_152
+
+#: The vocabulary of Llama 3, to set the plan for all of it beside published times for k tokens.
+LLAMA = 128_256
+
+#: Tokens and drafts of the linear programs.
+PROGRAMS = ((10, 4), (100, 2), (300, 2))
+
+#: Times faster than the LP that the rate must be at (k, n) = (300, 2).
+LP_LIMIT = 1000.0
+
+#: Times ``a (V log V)^b`` with b up to this grow as V log V; what is above 1 is the memory's, not the algorithm's.
+EXPONENT_LIMIT = 1.25
+
+
+def softmax_pair(V, temperature=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    logits = 3.0 * rng.normal(size=V)
+    pair = []
+    for z in (logits, logits + 0.7 * rng.normal(size=V)):
+        weights = np.exp((z - z.max()) / temperature)
+        pair.append(weights / weights.sum())
+    return pair
+
+
+def seconds(work):
+    start = time.thread_time()
+    work()
+    return time.thread_time() - start
+
+
+def against_argsort(work, scheme, p, q, rounds):
+    """Medians of milliseconds of a work, and of its ratio to the sort of p/q."""
+    ratio = p / q
+    times = []
+    for _ in range(rounds + 2):  # two rounds to compile and warm up
+        sort = seconds(lambda: np.argsort(ratio))
+        times.append((seconds(lambda: WORKS[work](p, q, scheme)), sort))
+    times = times[2:]
+    return {
+        "work": work,
+        "scheme": str(scheme),
+        "vocabulary": p.size,
+        "milliseconds": 1e3 * statistics.median(own for own, _ in times),
+        "argsort_milliseconds": 1e3 * statistics.median(sort for _, sort in times),
+        "argsorts": statistics.median(own / sort for own, sort in times),
+    }
+
+
+def cases(rounds):
+    rows = []
+    for case in CASES:
+        p, q = softmax_pair(case.vocabulary, case.temperature)
+        row = against_argsort(case.work, case.scheme, p, q, rounds)
+        row |= {"temperature": case.temperature, "limit": case.limit, "stretch": case.stretch}
+        rows.append(row | plan_quality(p, q, case.scheme) if case.work == "plan" else row)
+    return rows
+
+
+def plan_quality(p, q, scheme):
+    """What rounding costs a plan in acceptance, and its size."""
+    plan = iid_plan(p, q, scheme)
+    accepted = p[scheme.fixed_set(q)].sum() + np.minimum(p, plan.marginal).sum()
+    arrays = (plan.row, plan.start, plan.key, plan.cumulative, plan.marginal)
+    return {
+        "lost_acceptance": optimal_acceptance(p, q, scheme).rate - float(accepted),
+        "bytes_a_token": sum(array.nbytes for array in arrays) / p.size,
+    }
+
+
+def growth_with_vocabulary(rounds):
+    """The cost by V, and the exponent b of the best fit ``a (V log V)^b`` from V = 10^4 on, that of the sort beside it.
+
+    Below that size the fixed cost of a call counts.
+    """
+    rows, fits = [], []
+    for work, scheme in BY_VOCABULARY:
+        own = [
+            against_argsort(work, scheme, *softmax_pair(V), max(5, rounds // 3) if V > 50_000 else rounds)
+            for V in VOCABULARIES
+        ]
+        for row in own:
+            row["nanoseconds_per_v_log_v"] = (
+                1e6 * row["milliseconds"] / (row["vocabulary"] * np.log2(row["vocabulary"]))
+            )
+        rows += own
+        size = np.array([V * np.log2(V) for V in VOCABULARIES])
+        large = np.array(VOCABULARIES) >= 10_000
+        exponents = [
+            float(np.polyfit(np.log(size[large]), np.log([row[key] for row in own])[large], 1)[0])
+            for key in ("milliseconds", "argsort_milliseconds")
+        ]
+        fit = {"exponent": exponents[0], "argsort_exponent": exponents[1], "limit": EXPONENT_LIMIT}
+        fits.append({"work": work, "scheme": str(scheme)} | fit)
+    return rows, fits
+
+
+def growth_with_drafts(rounds):
+    p, q = softmax_pair(DRAFTS_VOCABULARY)
+    return [
+        against_argsort(work, family(n), p, q, rounds) | {"drafts": n} for work, family in BY_DRAFTS for n in DRAFTS
+    ]
+
+
+def against_lp(rounds):
+    """The solution of the LP for n independent drafts from k tokens, its set-up not counted, against the rate."""
+    rows = []
+    for k, n in PROGRAMS:
+        p, q = softmax_pair(k)
+        sets = draft_sets(*WithReplacement(n).enumerate(q))
+        lp = statistics.median(seconds(lambda: solve_lp(p, sets)) for _ in range(3))  # noqa: B023
+        optimal_acceptance(p, q, WithReplacement(n))
+        rate = statistics.median(seconds(lambda: optimal_acceptance(p, q, WithReplacement(n))) for _ in range(rounds))  # noqa: B023
+        error = abs(solve_lp(p, sets).rate - optimal_acceptance(p, q, WithReplacement(n)).rate)
+        rows.append(
+            {
+                "tokens": k,
+                "drafts": n,
+                "lp_milliseconds": 1e3 * lp,
+                "rate_milliseconds": 1e3 * rate,
+                "times_faster": lp / rate,
+                "difference": error,
+                "limit": LP_LIMIT if (k, n) == (300, 2) else None,
+            }
+        )
+    return rows
+
+
+def beside_published(rounds):
+    """The published times of Global Resolution, and this project's plan for k tokens, and for all those of Llama 3."""
+    published = json.loads((Path(__file__).parent / "global_resolution.json").read_text(encoding="utf-8"))
+    for row in published["rows"]:
+        scheme = WithReplacement(row["n"])
+        for name, size in (("plan_k", row["k"]), ("plan_all", LLAMA)):
+            measured = against_argsort("plan", scheme, *softmax_pair(size), rounds)
+            row[name] = measured["milliseconds"]
+    return published | {"vocabulary": LLAMA, "note": "published times are their authors', on another machine"}
+
+
+def sort_in_use():
+    """What tells whether numpy's vectorised sort is the yardstick: instruction sets found, and a stable sort's time."""
+    ratio = np.divide(*softmax_pair(151_936))
+    quick, stable = (
+        statistics.median(seconds(lambda: np.argsort(ratio, kind=kind)) for _ in range(9))  # noqa: B023
+        for kind in ("quicksort", "stable")
+    )
+    return {
+        "numpy": np.__version__,
+        "instruction_sets": np.show_config(mode="dicts")["SIMD Extensions"]["found"],
+        "stable_over_quick": stable / quick,
+    }
+
+
+def processor():
+    """The model of the processor, where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def report(rounds):
+    # A process that has freed a large array keeps freed memory instead of handing it back to the system each time. One
+    # that holds a language model has: without this, fetching pages anew would cost as much as the work.
+    np.empty(3 << 20)
+    by_vocabulary, fits = growth_with_vocabulary(rounds)
+    return {
+        "rounds": rounds,
+        "machine": {"processor": processor(), "python": platform.python_version()},
+        "argsort": sort_in_use(),
+        "cases": cases(rounds),
+        "vocabulary": by_vocabulary,
+        "fits": fits,
+        "drafts": growth_with_drafts(rounds),
+        "lp": against_lp(rounds),
+        "published": beside_published(rounds),
+    }
+
+
+def over_the_limit(result):
+    """What costs or grows more than it should, or gains less, in words."""
+    told = [
+        f"{row['work']} {row['scheme']} V={row['vocabulary']}: {row['argsorts']:.2f} argsorts, limit {row['limit']}"
+        for row in result["cases"]
+        if row["limit"] is not None and row["argsorts"] > row["limit"]
+    ]
+    told += [
+        f"{row['work']} {row['scheme']}: grows as (V log V)^{row['exponent']:.2f}, limit {row['limit']}"
+        for row in result["fits"]
+        if row["exponent"] > row["limit"]
+    ]
+    told += [
+        f"k={row['tokens']} n={row['drafts']}: {row['times_faster']:.0f} times faster than the LP, limit {row['limit']}"
+        for row in result["lp"]
+        if row["limit"] is not None and row["times_faster"] < row["limit"]
+    ]
+    return told
+
+
+def print_table(head, rows, forms):
+    """Rows of dictionaries, a column for each key of forms."""
+    print()
+    print(
+        "".join(format(title, ("<" if "<" in form else ">") + width(form)) for title, form in zip(head, forms.values()))
+    )
+    for row in rows:
+        print("".join(cell(row.get(key), form) for key, form in forms.items()))
+
+
+def width(form):
+    return form.lstrip("<>").split(".")[0].rstrip("d")
+
+
+def cell(value, form):
+    """A value in a form such as "9.2f", or a dash as wide."""
+    return format(value, form) if value is not None else format("-", ">" + width(form))
+
+
+def print_report(result):
+    print(f"{result['machine']}; numpy.argsort: {result['argsort']}")
+    own = {"work": "<10", "scheme": "<58", "vocabulary": "9d"}
+    cost = {"milliseconds": "10.3f", "argsorts": "10.2f"}
+    print_table(
+        ["work", "scheme", "V", "T", "ms", "argsorts", "limit", "stretch", "lost"],
+        result["cases"],
+        own | {"temperature": "5.1f"} | cost | {"limit": "7.0f", "stretch": "9.0f", "lost_acceptance": "10.0e"},
+    )
+    print_table(
+        ["work", "scheme", "V", "ms", "argsorts", "ns / (V log2 V)"],
+        result["vocabulary"],
+        own | cost | {"nanoseconds_per_v_log_v": "17.2f"},
+    )
+    print_table(
+        ["work", "scheme", "exponent of V log V", "of argsort", "at most"],
+        result["fits"],
+        {"work": "<10", "scheme": "<58", "exponent": "21.3f", "argsort_exponent": "12.3f", "limit": "9.2f"},
+    )
+    print_table(
+        ["work", "scheme", "n", "ms", "argsorts"],
+        result["drafts"],
+        {"work": "<10", "scheme": "<58", "drafts": "4d"} | cost,
+    )
+    print_table(
+        ["k", "n", "LP ms", "rate ms", "times faster", "difference", "at least"],
+        result["lp"],
+        {"tokens": "5d", "drafts": "4d", "lp_milliseconds": "12.2f", "rate_milliseconds": "10.4f"}
+        | {"times_faster": "14.0f", "difference": "12.1e", "limit": "10.0f"},
+    )
+    published = result["published"]
+    print(f"\n{published['source']}: {published['setup']}; {published['note']}")
+    print_table(
+        [
+            "k",
+            "n",
+            "LP ms",
+            "max-flow",
+            "Global Resolution",
+            "solved",
+            "plan, k tokens",
+            f"plan, {published['vocabulary']}",
+        ],
+        published["rows"],
+        {"k": "5d", "n": "4d", "lp": "12.2f", "max_flow": "12.2f", "global_resolution": "19.2f", "solved": "8.2f"}
+        | {"plan_k": "16.4f", "plan_all": "16.2f"},
+    )
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--json", metavar="FILE", help="write the tables there too")
+    parser.add_argument("--check", action="store_true", help="fail if a limit is not kept")
+    options = parser.parse_args(arguments)
+    result = report(options.rounds)
+    print_report(result)
+    if options.json:
+        Path(options.json).write_text(json.dumps(result, indent=1), encoding="utf-8")
+    told = over_the_limit(result)
+    for line in told:
+        print("over the limit:", line)
+    return 1 if options.check and told else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
