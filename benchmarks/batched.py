@@ -1,0 +1,142 @@
+"""What one row costs in a batch, against a loop of the verifiers over the same rows in the same run.
+
+    python -m benchmarks.batched [--batch 16] [--vocabulary 49152] [--drafts 4] [--threads 2] [--rounds 30] [--json F]
+
+Each round times, in turn and for fresh rows, `batched.verify` with all its checks (torch on so many threads) and the
+loop of `prepare` and `verify` over the rows (numpy on one). Drawing drafts and uniforms is not timed. Two clocks: that
+on the wall, and the processor time of all threads, in which other load on the machine counts for less: there more
+threads are of no help. Reported are medians over rounds; the ratio is the median of the rounds' ratios. Rows are pairs
+of softmaxes of normal logits (scale 3) that differ by normal noise (scale 0.7).
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import time
+
+import numpy as np
+import torch
+
+from mdsd_core import batched
+from mdsd_core.schemes import Deterministic, SpecHubPairs, WithoutReplacement, WithReplacement, greedy
+from mdsd_core.verifiers import verifier
+
+#: How many times faster a row has to be in a batch, for B = 16, V = 49,152, n = 4 and two threads.
+LIMITS = {"rrs": 1.3, "rrs_without": 1.3, "greedy": 1.3, "token_matching": 1.3}
+
+
+class Played:
+    """A source that plays the uniforms of one row."""
+
+    def __init__(self, row):
+        self.values = iter(row)
+
+    def random(self):
+        return next(self.values)
+
+
+def softmax(z):
+    p = np.exp(z - z.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def cases(n):
+    return [
+        ("rrs", WithReplacement(n)),
+        ("rrs_without", WithoutReplacement(n)),
+        ("greedy", greedy(n)),
+        ("token_matching", WithReplacement(n)),
+        ("kseq", WithReplacement(n)),
+        ("spechub", SpecHubPairs()),
+        ("deterministic", Deterministic(n)),
+        ("optimal", WithReplacement(n)),
+    ]
+
+
+def both_clocks(work):
+    wall, processor = time.perf_counter(), time.process_time()
+    result = work()
+    return result, time.perf_counter() - wall, time.process_time() - processor
+
+
+def measure(B, V, n, rounds, seed=0):
+    """(rule, scheme) -> lists over rounds of (loop, batch) seconds on the wall, and in processor time."""
+    rng = np.random.default_rng(seed)
+    times = {}
+    for i in range(rounds + 2):
+        logits = 3.0 * rng.normal(size=(B, V))
+        p, q = softmax(logits), softmax(logits + 0.7 * rng.normal(size=(B, V)))
+        on_torch = torch.from_numpy(p), torch.from_numpy(q)
+        if i == 2:
+            times.clear()  # two rounds to compile and warm up
+        for name, scheme in cases(n):
+            rule = verifier(name)
+            drafts = np.stack([scheme.sample(row, rng) for row in q])
+            u = rng.random((B, batched.uniforms_for(scheme)))
+
+            def loop(rule=rule, scheme=scheme, drafts=drafts, u=u, p=p, q=q):
+                return [rule.prepare(p[b], q[b], scheme).verify(drafts[b], Played(u[b])).token for b in range(B)]
+
+            def batch(name=name, scheme=scheme, drafts=drafts, u=u, pair=on_torch):
+                rows = torch.from_numpy(drafts), scheme, torch.from_numpy(u)
+                return batched.verify(name, *pair, *rows).tokens.tolist()
+
+            (one, *by_loop), (other, *by_batch) = both_clocks(loop), both_clocks(batch)
+            if one != other:
+                raise AssertionError(f"{name}: the loop emits {one}, the batch {other}")
+            times.setdefault((name, scheme), []).append((*by_loop, *by_batch))
+    return times
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--vocabulary", type=int, default=49_152)
+    parser.add_argument("--drafts", type=int, default=4)
+    parser.add_argument("--threads", type=int, default=2, help="threads of torch (the loop uses one)")
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--json", metavar="FILE", help="write the table there too")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    times = measure(options.batch, options.vocabulary, options.drafts, options.rounds)
+    held = (options.batch, options.vocabulary, options.drafts, options.threads) == (16, 49_152, 4, 2)
+    rows = []
+    for (name, scheme), seconds in times.items():
+        a_row = [1e6 * statistics.median(column) / options.batch for column in zip(*seconds)]
+        rows.append(
+            {
+                "verifier": name,
+                "scheme": str(scheme),
+                "on_tensors": batched.runs_on_tensors(name, scheme),
+                "loop_microseconds": a_row[0],
+                "batch_microseconds": a_row[2],
+                "speedup": statistics.median(s[0] / s[2] for s in seconds),
+                "speedup_of_processor_time": statistics.median(s[1] / s[3] for s in seconds),
+                "limit": LIMITS.get(name) if held else None,
+            }
+        )
+    print(f"B = {options.batch}, V = {options.vocabulary}, n = {options.drafts}; microseconds a row, medians")
+    print(f"{'verifier':<16}{'scheme':<56}{'loop':>8}{'batch':>8}{'speedup':>9}{'in CPU time':>13}{'limit':>7}")
+    for row in rows:
+        limit = f"{row['limit']:.1f}" if row["limit"] else "-"
+        print(
+            f"{row['verifier']:<16}{row['scheme']:<56}{row['loop_microseconds']:>8.0f}{row['batch_microseconds']:>8.0f}"
+            f"{row['speedup']:>9.2f}{row['speedup_of_processor_time']:>13.2f}{limit:>7}"
+        )
+    if options.json:
+        record = {
+            "batch": options.batch,
+            "vocabulary": options.vocabulary,
+            "drafts": options.drafts,
+            "threads": options.threads,
+            "rounds": options.rounds,
+            "machine": {"processor": platform.processor() or platform.machine(), "python": platform.python_version()},
+            "rows": rows,
+        }
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(record, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
