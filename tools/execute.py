@@ -165,7 +165,7 @@ def run_one(
             cwd=str(project.notebooks),
             progress_bar=False,
             log_output=False,
-            start_timeout=120,
+            start_timeout=300,
             config=Config({"KernelManager": {"transport_encryption": "auto"}}),
         )
         failure = check_results(place, profile) or paths_shown(place.executed, (project.root, Path(sys.prefix)))

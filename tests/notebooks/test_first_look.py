@@ -32,6 +32,7 @@ def executed(pytestconfig, tmp_path_factory):
             kernel_name="python3",
             cwd=str(pytestconfig.rootpath / "notebooks"),
             progress_bar=False,
+            start_timeout=300,  # a busy machine is no fault of the notebook
             config=Config({"KernelManager": {"transport_encryption": "auto"}}),
         )
     return notebook, read_results(folder / "01_first_look.json"), parameters, folder
