@@ -28,6 +28,9 @@ CONTEXTS = [
     )
 ]
 
+#: All adversarial pairs and a third of the random ones.
+SOME = [*PAIRS[: len(adversarial_pairs())], *PAIRS[len(adversarial_pairs()) :: 3]]
+
 
 def bounds_of(acceptance):
     """The interval an acceptance lies in, the exact ones included."""
@@ -39,8 +42,7 @@ def bounds_of(acceptance):
 
 @pytest.mark.parametrize(("rule", "scheme"), combinations(), ids=label)
 def test_never_above_the_optimal_rate(rule, scheme):
-    pairs = [*list(adversarial_pairs().values()), *PAIRS[30::4]]
-    for p, q in pairs:
+    for p, q in SOME:
         assert rule.acceptance(p, q, scheme) <= optimal_acceptance(p, q, scheme).rate + 1e-12
         assert -1e-15 <= rule.acceptance(p, q, scheme) <= 1 + 1e-14
 
@@ -66,7 +68,7 @@ OPTIMAL = [
 
 @pytest.mark.parametrize(("name", "scheme"), OPTIMAL, ids=label)
 def test_rules_that_attain_the_optimal_rate(name, scheme):
-    for p, q in [*PAIRS, *CONTEXTS]:
+    for p, q in [*SOME, *CONTEXTS]:
         best = optimal_acceptance(p, q, scheme).rate
         assert verifier(name).acceptance(p, q, scheme) == pytest.approx(best, abs=1e-12)
 
@@ -112,10 +114,10 @@ def test_one_draft_token_matching_and_deterministic_child():
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_rrs_without_replacement_accepts_at_least_as_much_in_every_context(n):
     """Proved: the level of the residual rises by s Z with s >= 1, and l + Z(l) never falls in l, so that after any
-    history of rejections less is left than with replacement. No counterexample was found in 10^4 pairs."""
+    history of rejections less is left than with replacement. No counterexample was found in 6,000 pairs."""
     without, replaced = verifier("rrs_without"), verifier("rrs")
     gains = []
-    for p, q in [*PAIRS, *random_pairs(7, 300, range(2, 8)), *CONTEXTS]:
+    for p, q in [*SOME, *random_pairs(7, 150, range(2, 8)), *CONTEXTS]:
         low, high = bounds_of(without.acceptance(p, q, WithoutReplacement(n)))
         base = replaced.acceptance(p, q, WithReplacement(n))
         assert high >= base - 1e-12
