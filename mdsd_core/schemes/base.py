@@ -13,6 +13,9 @@ from mdsd_core.distributions import check_distribution
 #: What stands in a row of drafts after the last one, where fewer than n drafts are possible.
 NO_DRAFT = -1
 
+#: Up to how many top tokens are found one by one.
+_FEW = 16
+
 #: Most tuples that :meth:`Scheme.enumerate` lists.
 ENUMERATION_LIMIT = 5_000_000
 
@@ -48,7 +51,7 @@ class Scheme(ABC):
 
     def effective_drafts(self, q: NDArray[np.float64]) -> int:
         """How many drafts are really drawn: n, or the size of the support if drafts differ and it is smaller."""
-        return min(self.drafts, int(np.count_nonzero(q))) if self.distinct else self.drafts
+        return min(self.drafts, support_size(q)) if self.distinct else self.drafts
 
     def fixed_set(self, q: NDArray[np.float64]) -> NDArray[np.int64]:
         """The tokens T that are always drafted, ascending ids (empty for most laws; lowest id first among ties)."""
@@ -284,17 +287,37 @@ def as_mask(subset: Iterable[int], V: int) -> NDArray[np.bool_]:
     return mask
 
 
+def support_size(w: NDArray[np.float64]) -> int:
+    """How many tokens have positive weight (numpy counts in comparisons faster than in floats).
+
+    >>> support_size(np.array([0.5, 0.0, 5e-324]))
+    2
+    """
+    return int(np.count_nonzero(w > 0.0))
+
+
 def top_tokens(q: NDArray[np.float64], m: int) -> NDArray[np.int64]:
     """The m most probable tokens, most probable first, lowest id first among ties, none of probability 0.
 
-    The one place where ties are broken: fixed sets and deterministic drafts all come from here. O(V).
+    The one place where ties are broken: fixed sets and deterministic drafts all come from here. O(V); for a few tokens
+    one pass over q a token, which is several times faster than to partition it.
 
     >>> top_tokens(np.array([0.2, 0.4, 0.4, 0.0]), 2)
     array([1, 2])
     >>> top_tokens(np.array([0.0, 1.0]), 2)
     array([1])
     """
-    m = min(m, int(np.count_nonzero(q)))
+    if m <= _FEW:
+        left = q.copy()
+        top: list[int] = []
+        while len(top) < m:
+            x = int(left.argmax())  # the lowest id among equals
+            if not left[x] > 0.0:
+                break
+            top.append(x)
+            left[x] = 0.0
+        return np.array(top, dtype=np.int64)
+    m = min(m, support_size(q))
     if m == 0:
         return np.empty(0, dtype=np.int64)
     threshold = np.partition(q, q.size - m)[q.size - m]

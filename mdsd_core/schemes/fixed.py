@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.distributions import check_distribution
-from mdsd_core.schemes.base import NO_DRAFT, Scheme, check_count, rows_of, top_tokens
+from mdsd_core.schemes.base import NO_DRAFT, Scheme, check_count, rows_of, support_size, top_tokens
 from mdsd_core.schemes.independent import WithReplacement, draw_independent, enumerate_independent
 from mdsd_core.schemes.sequential import WithoutReplacement, draw_without_replacement, enumerate_sequential
 
@@ -67,7 +67,7 @@ class TopThenSampled(Scheme):
 
     def effective_drafts(self, q: NDArray[np.float64]) -> int:
         """n, or fewer where the support is too small: T first, then what the inner law can draw off T."""
-        support = int(np.count_nonzero(q))
+        support = support_size(q)
         fixed = min(self.top, support)
         rest = support - fixed
         return fixed + (min(rest, self.sampled) if self.distinct or rest == 0 else self.sampled)

@@ -93,6 +93,16 @@ def test_steps_of_independent_drafts_equal_rational_arithmetic():
         assert relative_error(WithReplacement(n).prefix_steps(w), steps) < 1e-14
 
 
+def test_many_top_tokens_are_found_as_a_few_are():
+    """Beyond 16 tokens by partition, up to 16 one by one."""
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        q = rng.integers(0, 12, 40) / 100.0
+        for m in (15, 16, 17, 18, 39, 40):
+            expected = [x for x in np.lexsort((np.arange(40), -q)).tolist() if q[x] > 0][:m]
+            assert top_tokens(q, m).tolist() == expected
+
+
 def test_top_tokens_break_ties_by_lowest_id():
     assert top_tokens(np.array([0.1, 0.3, 0.3, 0.3]), 2).tolist() == [1, 2]
     assert top_tokens(np.array([0.3, 0.1, 0.3, 0.3]), 3).tolist() == [0, 2, 3]
