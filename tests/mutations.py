@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
+from tests.transport.mutations import TRANSPORT
+
 ROOT = Path(__file__).resolve().parent.parent
 TIMEOUT = 600
 
@@ -513,6 +515,7 @@ CATALOGUE = [
         "if False:",
         tests=fault("A4_argmax_drafts_are_a_kind_of_their_own"),
     ),
+    *(mutation(name, file, old, new, tests=tests) for name, file, old, new, tests in TRANSPORT),
 ]
 
 #: What runs in every test run: a few that are quick to see.

@@ -233,6 +233,16 @@ def test_every_kind_of_skew_stays_lossless():
             assert accepted == pytest.approx(optimal_acceptance(p, q, WithReplacement(n)).rate, abs=1e-9)
 
 
+@pytest.mark.parametrize("seed", [17, 66, 147, 221, 270, 317])
+def test_tokens_below_rounding_do_not_stand_in_the_way(seed):
+    """A token of probability 1e-17 moves nothing, but where it stands a larger one has to lie around it."""
+    rng = np.random.default_rng(seed)
+    V, n = int(rng.integers(20, 60)), int(rng.integers(3, 9))
+    p, q = softmax_pair(rng, V, temperature=0.2)
+    curtain = left_curtain(p, q, WithReplacement(n))
+    assert total_variation(curtain.plan().marginal[curtain.tokens], curtain.asked) <= 1e-12
+
+
 def test_inputs_are_not_changed_and_schemes_are_checked():
     p, q = softmax_pair(np.random.default_rng(1), 30)
     p.flags.writeable = q.flags.writeable = False
