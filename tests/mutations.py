@@ -520,7 +520,6 @@ CATALOGUE = [
 
 #: What runs in every test run: a few that are quick to see.
 SAMPLE = (
-    "rrs: the law skips duplicates",
     "rrs without: stale q, the second draft judged by the first one's law",
     "deterministic: writes into p",
     "token matching: a fresh target draw for every draft",

@@ -40,7 +40,7 @@ def interval(acceptance):
 STEPS, LEVEL, DISTANCE, POWER = 620_000, 0.05, 0.01, 0.999
 
 CHI_SQUARE = [
-    ("rrs", WithReplacement(2)),
+    pytest.param("rrs", WithReplacement(2), marks=pytest.mark.slow),  # the code of the next one
     ("rrs_without", WithoutReplacement(2)),
     ("kseq", WithReplacement(2)),
     ("optimal", WithReplacement(2)),
