@@ -2,7 +2,7 @@
 
     python -m benchmarks.batched [--batch 16] [--vocabulary 49152] [--drafts 4] [--threads 2] [--rounds 30] [--json F]
 
-Each round times, in turn and for fresh rows, `batched.verify` with all its checks (torch on so many threads) and the
+Each round times, in turn and for fresh rows, `batched.verify` with all its checks (on so many threads) and the
 loop of `prepare` and `verify` over the rows (numpy on one). Drawing drafts and uniforms is not timed. Two clocks: that
 on the wall, and the processor time of all threads, in which other load on the machine counts for less: there more
 threads are of no help. Reported are medians over rounds; the ratio is the median of the rounds' ratios. Rows are pairs
@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from mdsd_core import batched
+from mdsd_core.batched._host import KINDS
 from mdsd_core.schemes import Deterministic, SpecHubPairs, WithoutReplacement, WithReplacement, greedy
 from mdsd_core.verifiers import verifier
 
@@ -94,7 +95,7 @@ def main():
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--vocabulary", type=int, default=49_152)
     parser.add_argument("--drafts", type=int, default=4)
-    parser.add_argument("--threads", type=int, default=2, help="threads of torch (the loop uses one)")
+    parser.add_argument("--threads", type=int, default=2, help="threads of the batch (the loop uses one)")
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--json", metavar="FILE", help="write the table there too")
     options = parser.parse_args()
@@ -108,7 +109,7 @@ def main():
             {
                 "verifier": name,
                 "scheme": str(scheme),
-                "on_tensors": batched.runs_on_tensors(name, scheme),
+                "compiled": name in KINDS,
                 "loop_microseconds": a_row[0],
                 "batch_microseconds": a_row[2],
                 "speedup": statistics.median(s[0] / s[2] for s in seconds),

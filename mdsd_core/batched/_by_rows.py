@@ -1,9 +1,12 @@
-"""Verifiers without a form on tensors (they sort): row by row on the host, with numpy, by the verifier itself."""
+"""A batch judged row by row on the host by the verifier itself: rules that sort, and those with little to gain."""
 
 from collections.abc import Iterator, Sequence
 from types import TracebackType
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from mdsd_core.schemes import NO_DRAFT, Scheme
@@ -25,9 +28,9 @@ class _Columns:
 class _Row:
     """One row of a batch: its plan and its drafts; errors name the row."""
 
-    def __init__(self, rule: Verifier, p: Tensor, q: Tensor, drafts: Tensor, scheme: Scheme, row: int) -> None:
+    def __init__(self, rule: Verifier, p: Any, q: Any, ids: NDArray[np.int64], scheme: Scheme, row: int) -> None:
         self.row = row
-        ids, n = drafts.numpy(), scheme.drafts
+        n = scheme.drafts
         with self:
             if (ids[n:] != NO_DRAFT).any():
                 raise ValueError(f"drafts must hold {n} ids and then only {NO_DRAFT}, got {ids.tolist()}")
@@ -42,7 +45,8 @@ class _Row:
 
 
 def _rows(rule: Verifier, p: Tensor, q: Tensor, drafts: Tensor, schemes: Sequence[Scheme]) -> Iterator[_Row]:
-    host_p, host_q, host_drafts = p.cpu(), q.cpu(), drafts.cpu()
+    host_p, host_q = (x.cpu() if x.dtype == torch.bfloat16 else x.cpu().numpy() for x in (p.detach(), q.detach()))
+    host_drafts = drafts.cpu().numpy()
     for i, scheme in enumerate(schemes):
         yield _Row(rule, host_p[i], host_q[i], host_drafts[i], scheme, i)
 

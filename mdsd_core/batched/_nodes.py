@@ -51,12 +51,12 @@ class Nodes:
         """Split the drafts. Four passes over [B, V] or fewer; copies only what is not float64."""
         device = p.device
         p, q, drafts = p.double(), q.double(), drafts.long()
-        tops = [_top(scheme) for scheme in schemes]
+        tops = [top(scheme) for scheme in schemes]
         most = min(max(tops, default=0), p.shape[1])
         if most:
             fixed = top_tokens(q, torch.tensor(tops, device=device), most)
             free = (drafts >= 0) & ~(drafts[:, :, None] == fixed[:, None, :]).any(dim=-1)
-            width = max(scheme.drafts - top for scheme, top in zip(schemes, tops))
+            width = max(scheme.drafts - m for scheme, m in zip(schemes, tops))
             # stable: the sampled drafts come first, in the order drawn
             order = (~free).to(torch.uint8).argsort(dim=1, stable=True)[:, :width]
             sampled = torch.where(free.gather(1, order), drafts.gather(1, order), -1)
@@ -76,7 +76,7 @@ class Nodes:
         return w, block_sums(w)
 
 
-def _top(scheme: Scheme) -> int:
+def top(scheme: Scheme) -> int:
     """The size of the fixed set, if the support of q is large enough."""
     if isinstance(scheme, TopThenSampled):
         return scheme.top
@@ -117,7 +117,7 @@ def check_shapes(p: Tensor, q: Tensor, drafts: Tensor, schemes: Scheme | Sequenc
 
 def check_values(p: Tensor, q: Tensor, nodes: Nodes, schemes: Sequence[Scheme]) -> None:
     """Raise for the first row whose numbers are wrong. Asks the device once; `p` and `q` are as they were given."""
-    good = _sums_to_one(nodes.p, nodes.p_sums, _kind(p)) & _sums_to_one(nodes.q, nodes.q_sums, _kind(q))
+    good = _sums_to_one(nodes.p, nodes.p_sums, tolerance(p)) & _sums_to_one(nodes.q, nodes.q_sums, tolerance(q))
     good &= _drafts_possible(nodes, schemes)
     if bool(good.all()):
         return
@@ -150,14 +150,15 @@ def check_uniforms(uniforms: Tensor, p: Tensor, needed: Sequence[int], *, values
             raise ValueError(f"row {row}: uniforms must lie in [0, 1), got {uniforms[row].tolist()}")
 
 
-def _kind(x: Tensor) -> str:
+def tolerance(x: Tensor) -> float:
+    """How far off 1 the sum of a row may be, by the precision of the tensor."""
     name = str(x.dtype).removeprefix("torch.")
-    return name if name in SUM_TOLERANCE else "float32"  # bfloat16 is read as float32, as everywhere
+    return SUM_TOLERANCE[name if name in SUM_TOLERANCE else "float32"]  # bfloat16 is read as float32, as everywhere
 
 
-def _sums_to_one(x: Tensor, sums: Tensor, kind: str) -> Tensor:
+def _sums_to_one(x: Tensor, sums: Tensor, off: float) -> Tensor:
     # NaN and infinity make the sum so, and no comparison with NaN holds
-    return ((sums.sum(dim=1) - 1.0).abs() <= SUM_TOLERANCE[kind]) & (x.amin(dim=1) >= 0.0)
+    return ((sums.sum(dim=1) - 1.0).abs() <= off) & (x.amin(dim=1) >= 0.0)
 
 
 def _drafts_possible(nodes: Nodes, schemes: Sequence[Scheme]) -> Tensor:
@@ -172,7 +173,7 @@ def _drafts_possible(nodes: Nodes, schemes: Sequence[Scheme]) -> Tensor:
     same = (drafts[:, :, None] == drafts[:, None, :]).tril(-1) & inside[:, :, None] & inside[:, None, :]
     good &= ~(distinct & same.flatten(1).any(dim=1))
     if nodes.fixed.shape[1]:
-        top = torch.tensor([_top(scheme) for scheme in schemes], device=drafts.device)
+        tops = torch.tensor([top(scheme) for scheme in schemes], device=drafts.device)
         held = ((drafts[:, :, None] == nodes.fixed[:, None, :]) & inside[:, :, None]).sum(dim=1)
-        good &= ((held == 1) | (nodes.fixed < 0)).all(dim=1) & ((nodes.fixed >= 0).sum(dim=1) == top)
+        good &= ((held == 1) | (nodes.fixed < 0)).all(dim=1) & ((nodes.fixed >= 0).sum(dim=1) == tops)
     return good

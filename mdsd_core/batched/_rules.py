@@ -2,8 +2,8 @@
 
 A rule takes its uniforms from the columns of `u`, [B, K], in the order in which the verifier of the same name draws
 them. Formulae and names are those of :mod:`mdsd_core.verifiers`, with one difference: p and q are not normalised, so
-the mass that is left of p starts as its sum. Nothing here asks the device for a value, except where the device is the
-host (:func:`groups`); so on a GPU no rule waits for it.
+the mass that is left of p starts as its sum. Nothing here asks the device for a value, so on a GPU no rule waits for
+it; on the host `_host.py` is faster.
 """
 
 from collections.abc import Callable
@@ -16,25 +16,9 @@ from mdsd_core.batched._nodes import Nodes
 
 Ruling = tuple[Tensor, Tensor]
 
-#: Entries of [B, V] that are worked on at a time on the host.
-_CHUNK = 65_536
-
 #: Steps of the search for K-SEQ's rho where it cannot be asked whether they suffice. Any rho above the root is
 #: lossless, and after so many steps none is more than some units in the last place above it.
 _STEPS = 64
-
-
-def groups(need: Tensor, V: int) -> list[slice]:
-    """Slices of the batch that hold all rows in need of a pass over the vocabulary.
-
-    On the host as few rows at a time as fill the processor's cache, which leaves out most of the others. Elsewhere the
-    whole batch: to look would mean to wait.
-    """
-    if need.device.type != "cpu":
-        return [slice(None)]
-    rows = max(1, _CHUNK // V)
-    starts = (need.nonzero()[:, 0] // rows * rows).unique_consecutive()
-    return [slice(start, start + rows) for start in starts.tolist()]
 
 
 def residual(p: Tensor, w: Tensor, level: Tensor) -> Tensor:
@@ -42,21 +26,9 @@ def residual(p: Tensor, w: Tensor, level: Tensor) -> Tensor:
     return torch.addcmul(p, w, level[:, None], value=-1.0).clamp_(min=0.0)
 
 
-def residual_mass(p: Tensor, w: Tensor, level: Tensor, need: Tensor) -> Tensor:
-    """``Z(l) = sum_x (p_x - l w_x)_+`` of the rows in need, [B]."""
-    mass = torch.zeros_like(level)
-    for rows in groups(need, p.shape[1]):
-        mass[rows] = residual(p[rows], w[rows], level[rows]).sum(dim=1)
-    return mass
-
-
-def draw_left(weights: Callable[[slice], Tensor], V: int, u: Tensor, need: Tensor) -> Tensor:
-    """A token drawn by ``weights(rows)``, [rows, V], for the rows in need, [B]; -1 where the weights are all 0."""
-    tokens = torch.full_like(need, -1, dtype=torch.int64)
-    for rows in groups(need, V):
-        left = weights(rows)
-        tokens[rows] = draw(left, block_sums(left), u[rows])
-    return tokens
+def draw_from(weights: Tensor, u: Tensor) -> Tensor:
+    """A token drawn by each row of weights, [B]; -1 where they are all 0."""
+    return draw(weights, block_sums(weights), u)
 
 
 def _target_if_empty(nodes: Nodes, u: Tensor, token: Tensor, last: Tensor, used: Tensor, open_: Tensor) -> Ruling:
@@ -88,7 +60,7 @@ def recursive_rejection(nodes: Nodes, u: Tensor, replacement: bool) -> Ruling:
         used += judged
         rejected = judged & ~accepted
         next_level = level + mass / rest
-        next_mass = residual_mass(p, w, next_level, rejected)
+        next_mass = residual(p, w, next_level).sum(dim=1)
         # The target's mass is used up: in exact arithmetic this draft was accepted with certainty. If the target gives
         # it nothing (rounding drew it), the residual before it still has mass.
         used_up = rejected & (next_mass == 0.0)
@@ -98,7 +70,7 @@ def recursive_rejection(nodes: Nodes, u: Tensor, replacement: bool) -> Ruling:
         if not replacement and j + 1 < nodes.sampled.shape[1]:
             rest = without(w, w_sums, nodes.sampled[:, : j + 1]).sum(dim=1)
     open_ = token < 0
-    left = draw_left(lambda rows: residual(p[rows], w[rows], level[rows]), p.shape[1], pick(u, used), open_)
+    left = draw_from(residual(p, w, level), pick(u, used))
     return torch.where(open_, left, token), used + open_
 
 
@@ -120,11 +92,8 @@ def kseq(nodes: Nodes, u: Tensor) -> Ruling:
     open_ = token < 0
     share = torch.where(beta > 0.0, -torch.expm1(k * torch.log1p(-beta)) / beta, 0.0)
 
-    def left(rows: slice) -> Tensor:
-        taken = torch.minimum((share / rho)[rows, None] * p[rows], (share * scale)[rows, None] * w[rows])
-        return torch.sub(p[rows], taken, out=taken).clamp_(min=0.0)
-
-    drawn = draw_left(left, p.shape[1], pick(u, used), open_)
+    taken = torch.minimum((share / rho)[:, None] * p, (share * scale)[:, None] * w)
+    drawn = draw_from(torch.sub(p, taken, out=taken).clamp_(min=0.0), pick(u, used))
     last = nodes.sampled.gather(1, (k[:, None] - 1).clamp(min=0))[:, 0] if nodes.sampled.shape[1] else drawn
     drawn, used = _target_if_empty(nodes, u, drawn, last, used + open_, open_)
     return torch.where(open_, drawn, token), used
@@ -135,40 +104,35 @@ def solve_rho(nodes: Nodes, w: Tensor, scale: Tensor) -> Ruling:
     p, k = nodes.p, nodes.count
     mass = nodes.p_sums.sum(dim=1)
 
-    def within(rho: Tensor, need: Tensor) -> Tensor:  # rho beta(rho)
-        result = torch.zeros_like(rho)
-        for rows in groups(need, p.shape[1]):
-            scaled = w[rows] * (rho * scale)[rows, None]
-            result[rows] = torch.minimum(scaled, p[rows], out=scaled).sum(dim=1)
-        return result / mass
+    def within(rho: Tensor) -> Tensor:  # rho beta(rho)
+        scaled = w * (rho * scale)[:, None]
+        return torch.minimum(scaled, p, out=scaled).sum(dim=1) / mass
 
-    def excess(rho: Tensor, need: Tensor) -> Tensor:  # positive below the root
-        inside = within(rho, need)
+    def excess(rho: Tensor) -> Tensor:  # positive below the root
+        inside = within(rho)
         return -torch.expm1(k * torch.log1p(-(inside / rho).clamp(max=1.0 - 2.0**-53))) - inside
 
     low = torch.ones_like(mass)
     high = k.double().clamp(min=1.0)
     need = k > 1
-    at_low, at_high = excess(low, need), excess(high, need)
+    at_low, at_high = excess(low), excess(high)
     high = torch.where(need & (at_low > 0.0), high, low)
     for step in range(_STEPS):
         need = high - low > 4e-16 * high
-        if need.device.type == "cpu" and not bool(need.any()):
-            break
         # regula falsi with the Illinois weights, a bisection every third step
         middle = 0.5 * (low + high)
         rho = middle
         if step % 3 < 2:
             line = (high * at_low - low * at_high) / (at_low - at_high)
             rho = torch.where((at_low > at_high) & (line > low) & (line < high), line, middle)
-        here = excess(rho, need)
+        here = excess(rho)
         below, above = need & (here > 0.0), need & (here <= 0.0)
         at_low, at_high = (
             torch.where(below, here, torch.where(above, 0.5 * at_low, at_low)),
             torch.where(above, here, torch.where(below, 0.5 * at_high, at_high)),
         )
         low, high = torch.where(below, rho, low), torch.where(above, rho, high)
-    return high, (within(high, k > 0) / high).clamp(max=1.0)
+    return high, torch.where(k > 0, within(high) / high, 0.0).clamp(max=1.0)
 
 
 def spechub(nodes: Nodes, u: Tensor) -> Ruling:
@@ -188,7 +152,7 @@ def spechub(nodes: Nodes, u: Tensor) -> Ruling:
     used = paired.long()
     level = torch.where(paired, of_p / total, 0.0)
     open_ = ~accepted
-    left = draw_left(lambda rows: residual(p[rows], w[rows], level[rows]), p.shape[1], pick(u, used), open_)
+    left = draw_from(residual(p, w, level), pick(u, used))
     left, used = _target_if_empty(nodes, u, left, x, used + open_, open_)
     return torch.where(accepted, x, left), used
 

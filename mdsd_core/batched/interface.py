@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mdsd_core.batched import _by_rows
+from mdsd_core.batched import _by_rows, _host
 from mdsd_core.batched._laws import LAWS
 from mdsd_core.batched._nodes import KNOWN, Nodes, check_shapes, check_uniforms, check_values
 from mdsd_core.batched._rules import RULES
@@ -89,7 +89,7 @@ def draw_uniforms(
 
 
 def runs_on_tensors(name: str, schemes: Scheme | Sequence[Scheme]) -> bool:
-    """True if :func:`verify` judges such a batch with tensor operations, False if row by row on the host.
+    """True if :func:`verify` judges such a batch on a GPU with tensor operations, False if row by row on the host.
 
     >>> from mdsd_core.schemes import DistinctConditioned, WithReplacement
     >>> runs_on_tensors("rrs", WithReplacement(2)), runs_on_tensors("token_matching", DistinctConditioned(2))
@@ -129,7 +129,7 @@ def verify(
         see :func:`draw_uniforms`.
     check : bool
         If False, values are taken to be right: nothing is looked at, and on a GPU nothing waits for it. A row with NaN
-        then gives token -1. Types, shapes and devices are always checked.
+        then gives token -1 or an error. Types, shapes and devices are always checked.
 
     Returns
     -------
@@ -148,10 +148,14 @@ def verify(
 
     Notes
     -----
-    Rules that sort (and schemes that weigh all sets of drafts) run row by row on the host, whatever the device: see
-    :func:`runs_on_tensors`. The others take a few passes over [B, V], and no row sees another one's numbers. Sums are
-    taken in another order than in the verifiers: a verdict can differ from theirs only if a uniform falls within
-    rounding, about 1e-14, of a threshold (1e-8 for K-SEQ at p = q, where its rho is a double root).
+    Rules that sort (and schemes that weigh all sets of drafts) run row by row on the host, by the verifier itself,
+    whatever the device: see :func:`runs_on_tensors`. The others run on a GPU as tensor operations, a few passes over
+    [B, V], which never wait for the device; on the host "rrs", "rrs_without", "greedy" and "token_matching" run as one
+    compiled pass over the rows, shared out among as many threads as torch has, the rest by the verifier itself (which
+    looks at the values even without `check`). No row sees another one's numbers.
+
+    Sums are taken in another order than in the verifiers: a verdict can differ from theirs only if a uniform falls
+    within rounding, about 1e-14, of a threshold (1e-8 for K-SEQ at p = q, where its rho is a double root).
 
     Examples
     --------
@@ -171,13 +175,18 @@ def verify(
     if not rows:
         none = torch.empty(0, dtype=torch.int64, device=p.device)
         return BatchedVerdict(none, none.clone(), none.clone())
-    if runs_on_tensors(name, rows):
+    if not runs_on_tensors(name, rows) or (_host.on_host(p) and name not in _host.KINDS):
+        tokens, used = _by_rows.verify(rule, p, q, drafts, rows, u)
+    elif _host.on_host(p):
+        tokens, used, good = _host.judge(name, p, q, drafts, rows, u)
+        if check and not good:
+            check_values(p, q, Nodes.of(p, q, drafts, rows), rows)
+    else:
         nodes = Nodes.of(p, q, drafts, rows)
         if check:
             check_values(p, q, nodes, rows)
         tokens, used = RULES[name](nodes, u)
-    else:
-        tokens, used = _by_rows.verify(rule, p, q, drafts, rows, u)
+        tokens = torch.where(nodes.p_sums.sum(dim=1).isfinite(), tokens, -1)
     same = (drafts == tokens[:, None]) & (drafts >= 0)
     index = torch.where(same.any(dim=1), same.to(torch.uint8).argmax(dim=1), -1) if drafts.shape[1] else tokens
     return BatchedVerdict(tokens, index, used)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from mdsd_core import batched
-from mdsd_core.batched import _rules
+from mdsd_core.batched import _host
 from mdsd_core.distributions import check_distribution
 from mdsd_core.schemes import DistinctConditioned, WithReplacement
 from mdsd_core.verifiers import Verdict, verifier
@@ -30,11 +30,11 @@ def schemes_of(name):
     return [scheme for rule, scheme in ON_TENSORS if rule == name]
 
 
-@pytest.fixture(params=["row by row", "whole batch"])
+@pytest.fixture(params=["kernels", "tensor operations"])
 def passes(request, monkeypatch):
     """Run the passes over the vocabulary as on the CPU, and as on a GPU."""
-    if request.param == "whole batch":
-        monkeypatch.setattr(_rules, "groups", lambda need, V: [slice(None)])
+    if request.param == "tensor operations":
+        monkeypatch.setattr(_host, "on_host", lambda x: False)
 
 
 def test_all_rules_but_those_that_sort_run_on_tensors():
