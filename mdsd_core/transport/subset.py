@@ -226,7 +226,7 @@ def _largest_difference(p, ends, steps, outside, fixed, curve):
     total, total_lost = add(total, total_lost, outside)
     for i in range(runs):
         mass, mass_lost = add(mass, mass_lost, steps[i])
-    p_unit, Q_unit = 1.0 / (total + total_lost), 1.0 / (mass + mass_lost)
+    p_unit, Q_unit = 1.0 / (total + total_lost), 1.0 / (mass + mass_lost) if runs > 0 else 0.0
 
     passed = fixed * p_unit  # of 2, the masses of p and Q together
     value, lost = 0.0 - fixed * p_unit, 0.0

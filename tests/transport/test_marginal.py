@@ -180,6 +180,7 @@ def test_a_target_mass_too_small_to_divide_by():
     p = np.array([5e-324, 5e-324, 1.0])
     q = np.array([0.5, 0.1, 0.4])
     r = optimal_marginal(p, q, WithReplacement(2)).r
+    assert abs(r.sum() - 1) < 1e-15
     assert (masses(r) - set_function(WithReplacement(2), q)).min() > -1e-15
 
 

@@ -68,10 +68,10 @@ def test_selection_law_with_missing_drafts():
         np.testing.assert_allclose(plan.selection_law(row), law_by_enumeration(plan, row), atol=1e-15)
 
 
-def test_select_follows_its_law_uniform_by_uniform():
-    """The unit cube of uniforms is cut at the segments: one point inside each box, weighted by its volume."""
-    rng = np.random.default_rng(3)
-    plan = random_plan(rng, 4)
+@pytest.mark.parametrize("seed", range(5))
+def test_select_follows_its_law_uniform_by_uniform(seed):
+    """The unit cube of uniforms is cut at the segments: a corner and the middle of each box, weighted by its volume."""
+    plan = random_plan(np.random.default_rng(seed), 4)
     for drafts in ([0, 1, 2], [3, 3], [2, NO_DRAFT, 1], [1, 2, 1]):
         edges = []
         for x in drafts:
@@ -80,22 +80,28 @@ def test_select_follows_its_law_uniform_by_uniform():
             edges.append([(a, b) for a, b in pairwise(cuts) if b > a])
         law = np.zeros(len(drafts))
         for box in product(*edges):
+            volume = np.prod([b - a for a, b in box])
             for corner in (0.0, 0.5):  # the lower end belongs to the segment
                 point = [a + corner * (b - a) for a, b in box]
                 source = Replay([u for u, x in zip(point, drafts) if x != NO_DRAFT])
-                law[plan.select(drafts, source)] += 0.5 * np.prod([b - a for a, b in box])
+                law[plan.select(drafts, source)] += 0.5 * volume
                 assert not source.uniforms  # one uniform for each draft
         np.testing.assert_allclose(law, plan.selection_law(drafts), atol=1e-15)
 
 
 def test_draw_key_at_the_ends():
-    plan = random_plan(np.random.default_rng(8), 6)
-    for x in range(6):
-        keys, fractions = plan.segments(x)
-        assert fractions.sum() == pytest.approx(1, abs=1e-15)
-        positive = keys[fractions > 0]
-        assert plan.draw_key(x, Replay([0.0])) == positive[0]
-        assert plan.draw_key(x, Replay([1 - 2.0**-53])) == positive[-1]
+    """The largest and the smallest uniform draw the first and the last segment of positive probability."""
+    first_is_null = 0
+    for seed in range(10):
+        plan = random_plan(np.random.default_rng(seed), 6)
+        for x in range(6):
+            keys, fractions = plan.segments(x)
+            assert fractions.sum() == pytest.approx(1, abs=1e-15)
+            positive = keys[fractions > 0]
+            first_is_null += positive[0] != keys[0]
+            assert plan.draw_key(x, Replay([0.0])) == positive[0]
+            assert plan.draw_key(x, Replay([1 - 2.0**-53])) == positive[-1]
+    assert first_is_null > 3
 
 
 def test_law_of_winner_is_the_sum_over_tuples():
