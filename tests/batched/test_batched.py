@@ -145,7 +145,9 @@ def test_verify_follows_output_law(name):
 @EACH
 def test_extreme_uniforms_give_possible_tokens(name, scheme, passes):
     for V in (1, 2, 3, 5):
-        p, q, drafts, _, _ = everything(scheme, V)
+        p, q, drafts, *_ = everything(scheme, V)
+        if _host.on_host(p) and name not in _host.KINDS:  # by the verifier itself, which has such a test
+            p, q, drafts = p[:50], q[:50], drafts[:50]
         for u in (0.0, LAST, 1.0 - 2.0**-24):
             uniforms = torch.full((len(p), batched.uniforms_for(scheme)), u, dtype=torch.float64)
             tokens = batched.verify(name, p, q, drafts, scheme, uniforms).tokens
