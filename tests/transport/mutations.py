@@ -1,7 +1,6 @@
-"""Faults to put into the marginal, the coupling and the selection by priorities; `tests/mutations.py` runs them.
+"""Faults to put into the marginal, the coupling and the selection by priorities; `tests/mutations.py` runs them."""
 
-Each entry: its name, the file, the text that is replaced, what by, and the tests that are to notice.
-"""
+from tests.mutant import mutation
 
 COUPLING, MARGINAL, PRIORITY = (f"tests/transport/test_{name}.py" for name in ("coupling", "marginal", "priority"))
 SMALL = f"{COUPLING}::test_small_instances_by_enumeration_of_all_drafts[2]"
@@ -14,186 +13,186 @@ POLYTOPE = f"{MARGINAL}::test_majorant_lies_in_the_polytope_and_is_optimal_at_ev
 LEAST = f"{MARGINAL}::test_least_change_lies_in_the_polytope_and_attains_the_rate"
 
 TRANSPORT = [
-    (
+    mutation(
         "order: neighbours whose leading digits agree stay as they are",
         "transport/order.py",
         "if ratio < last:",
         "if False:",
-        "tests/transport/test_order.py::test_order_is_the_stable_order_of_the_ratio",
+        tests="tests/transport/test_order.py::test_order_is_the_stable_order_of_the_ratio",
     ),
-    (
+    mutation(
         "powers: the series loses its second term",
         "_powers.py",
         "mean = 1.0 + (n - 1) * (n - 2) / 6.0 * square *",
         "mean = 1.0 + 0.0 * (n - 1) * (n - 2) / 6.0 * square *",
-        TILING,
+        tests=TILING,
     ),
-    (
+    mutation(
         "majorant: neighbours are pooled where slopes fall",
         "transport/marginal.py",
         "slope[top - 1] <= own_slope",
         "slope[top - 1] >= own_slope",
-        f"{POLYTOPE}[with replacement]",
+        tests=f"{POLYTOPE}[with replacement]",
     ),
-    (
+    mutation(
         "majorant: tokens without target mass are pooled too",
         "transport/marginal.py",
         "while none < m and mass + p[none] <= _NO_MASS:",
         "while none < m and mass + p[none] < 0.0:",
-        f"{POLYTOPE}[with replacement]",
+        tests=f"{POLYTOPE}[with replacement]",
     ),
-    (
+    mutation(
         "majorant: slopes after a target mass that is next to none",
         "transport/marginal.py",
         "_NO_MASS = 1e-290",
         "_NO_MASS = 0.0",
-        f"{MARGINAL}::test_a_target_mass_too_small_to_divide_by",
+        tests=f"{MARGINAL}::test_a_target_mass_too_small_to_divide_by",
     ),
-    (
+    mutation(
         "majorant: a fixed set without its own mass",
         "transport/marginal.py",
         "(p_fixed + np.cumsum(order.p)[ends])",
         "np.cumsum(order.p)[ends]",
-        f"{POLYTOPE}[greedy]",
+        tests=f"{POLYTOPE}[greedy]",
     ),
-    (
+    mutation(
         "majorant: a fixed set that takes mass from the last tokens",
         "transport/marginal.py",
         "r = np.minimum(off_fixed, lam * p)",
         "r = off_fixed * (1 - lam * p_fixed)",
-        f"{POLYTOPE}[greedy]",
+        tests=f"{POLYTOPE}[greedy]",
     ),
-    (
+    mutation(
         "least change: M does not fall behind its top",
         "transport/marginal.py",
         "level = excess[m] if excess[m] > 0.0 else 0.0",
         "level = excess[best]",
-        f"{LEAST}[with replacement]",
+        tests=f"{LEAST}[with replacement]",
     ),
-    (
+    mutation(
         "least change: M falls before its top",
         "transport/marginal.py",
         "if excess[k + 1] > excess[best]:",
         "if k == 0:",
-        f"{LEAST}[with replacement]",
+        tests=f"{LEAST}[with replacement]",
     ),
-    (
+    mutation(
         "curtain: never swallows more than one hole",
         "transport/_curtain.py",
         "while h > 0:",
         "while h > m:",
-        NESTED,
+        tests=NESTED,
     ),
-    (
+    mutation(
         "curtain: the mass of swallowed gaps is forgotten",
         "transport/_curtain.py",
         "own -= gap_mass",
         "own -= 0.0",
-        NESTED,
+        tests=NESTED,
     ),
-    (
+    mutation(
         "curtain: always right of all holes",
         "transport/_curtain.py",
         "if top == 0 or (r[k] > q * floor and r[k] >= power_mass(hull_right, q, n)[0]):",
         "if True:",
-        NESTED,
+        tests=NESTED,
     ),
-    (
+    mutation(
         "curtain: gaps between blocks stay open",
         "transport/_curtain.py",
         "right[hole[j]] = left[hole[j + 1]] if j < top else end",
         "right[hole[j]] = right[hole[j]]",
-        NESTED,
+        tests=NESTED,
     ),
-    (
+    mutation(
         "curtain: small tokens are placed to an absolute tolerance",
         "transport/_curtain.py",
         "    tolerance = _RELATIVE * r\n",
         "    tolerance = 1e-15\n",
-        TINY,
+        tests=TINY,
     ),
-    (
+    mutation(
         "curtain: one step of Newton's method is always enough",
         "transport/_curtain.py",
         "return d + change, doubt if n * (x + y) <= _STEADY else np.inf, right_density * hull_end",
         "return d + change, 0.0, right_density * hull_end",
-        NESTED,
+        tests=NESTED,
     ),
-    (
+    mutation(
         "pieces: all of a token's probability on its first piece",
         "transport/_curtain.py",
         "upto = min(drawn + length / q, 1.0) if length < q else 1.0",
         "upto = 1.0",
-        SMALL,
+        tests=SMALL,
     ),
-    (
+    mutation(
         "pieces: more than all of a token",
         "transport/_curtain.py",
         "upto = min(drawn + length / q, 1.0) if length < q else 1.0",
         "upto = drawn + length / q",
-        SKEWED,
+        tests=SKEWED,
     ),
-    (
+    mutation(
         "pieces: from right to left",
         "transport/_curtain.py",
         "key[i] = j",
         "key[i] = -j",
-        SMALL,
+        tests=SMALL,
     ),
-    (
+    mutation(
         "pieces: the law of one draft instead of the winner's",
         "transport/_curtain.py",
         "r[x] += power_mass(before + lost, step, n)[0]",
         "r[x] += step",
-        TILING,
+        tests=TILING,
     ),
-    (
+    mutation(
         "pieces: the marginal asked for, not the one realised",
         "transport/coupling.py",
         "by_token(self.tokens, r, row, marginal)",
         "by_token(self.tokens, self.asked, row, marginal)",
-        TILING,
+        tests=TILING,
     ),
-    (
+    mutation(
         "coupling: q off the fixed set is not normalised",
         "transport/coupling.py",
         "    w /= w.sum()  # its own array\n",
         "",
-        FIXED,
+        tests=FIXED,
     ),
-    (
+    mutation(
         "coupling: the fixed set wins over other drafts",
         "transport/coupling.py",
         "np.arange(-fixed.size, 0)",
         "key.size + np.arange(fixed.size)",
-        FIXED,
+        tests=FIXED,
     ),
-    (
+    mutation(
         "priority: a segment of probability 0 is drawn",
         "transport/priority.py",
         "if cumulative[middle] > u:",
         "if cumulative[middle] >= u:",
-        PRIORITY,
+        tests=PRIORITY,
     ),
-    (
+    mutation(
         "priority: of equal labels the last wins",
         "transport/priority.py",
         "limit = key[s] if j < i else key[s] + 1",
         "limit = key[s] if j > i else key[s] + 1",
-        PRIORITY,
+        tests=PRIORITY,
     ),
-    (
+    mutation(
         "priority: the law of segments piles up",
         "transport/priority.py",
         "                below = cumulative[s]\n",
         "",
-        PRIORITY,
+        tests=PRIORITY,
     ),
-    (
+    mutation(
         "priority: a token that is never drafted is let in",
         "transport/priority.py",
         "if x < 0 or x >= row.size or row[x] < 0:",
         "if x < 0 or x >= row.size:",
-        f"{PRIORITY}::test_errors_name_the_token",
+        tests=f"{PRIORITY}::test_errors_name_the_token",
     ),
 ]
