@@ -1,7 +1,5 @@
 """Do the files that describe the environment, the version and the licences say the same?"""
 
-import contextlib
-import io
 import os
 import re
 import subprocess
@@ -105,19 +103,6 @@ def test_the_licences_are_stated():
 def test_every_notebook_has_a_budget_and_every_budget_a_notebook():
     budget = tomllib.loads((ROOT / "notebooks" / "budget.toml").read_text())
     assert {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")} == set(budget)
-
-
-def test_the_example_in_the_readme_prints_what_it_says():
-    example, printed = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL).groups()
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(compile(example, "README.md", "exec"), {})
-    assert out.getvalue() == printed
-
-
-def test_the_readme_names_no_target_that_is_not_there():
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    assert set(re.findall(r"`make ([a-z-]+)", README)) <= targets
 
 
 def test_every_target_of_the_makefile_is_phony_and_explained():

@@ -174,14 +174,20 @@ class Browser:
     async def _open(self, address: str, width: int, height: int, dark: bool) -> None:
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         await self._call("Emulation.setEmulatedMedia", media="screen", features=scheme)
-        phone = width < 600
-        await self._call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone
-        )
+        await self._resize(width, height)
         await self._navigate("about:blank")  # a script of the last page must not add to what we note
         self._forget()
         await self._navigate(address)
         await self._until(_READY)
+
+    def resize(self, width: int, height: int = 900) -> None:
+        """Give the window another size; below 600 it behaves as a phone's."""
+        self._run(self._resize(width, height))
+        self.until(f"screen.width === {width}")
+
+    async def _resize(self, width: int, height: int) -> None:
+        size = {"width": width, "height": height, "screenWidth": width, "screenHeight": height}
+        await self._call("Emulation.setDeviceMetricsOverride", **size, deviceScaleFactor=1, mobile=width < 600)
 
     async def _navigate(self, address: str) -> None:
         self._loaded = asyncio.Event()
@@ -208,6 +214,12 @@ class Browser:
     async def _until(self, expression: str) -> None:
         while not await self._evaluate(expression):
             await asyncio.sleep(0.05)
+
+    def press(self, key: str, code: int = 0) -> None:
+        """Press a key and let it go, by its DevTools name (``"Tab"``, ``"ArrowRight"``) and its key code."""
+        for kind in ("keyDown", "keyUp"):
+            event = {"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code}
+            self._run(self._call("Input.dispatchKeyEvent", **event))
 
     def wait_for(self, condition: Callable[[], bool]) -> None:
         """Wait until `condition` holds on this side (a downloaded file, say)."""

@@ -1,0 +1,84 @@
+"""Does the README say what is so? Its example, its commands, the shape of their output, its table of notebooks."""
+
+import contextlib
+import io
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from mdsd_core.cli import app
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+#: (command, output) of every console block.
+CONSOLE = [
+    (line.split("#")[0].strip(), output)
+    for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+    for line, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
+]
+
+
+def test_the_example_prints_what_it_says():
+    example, printed = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL).groups()
+    assert len([line for line in example.splitlines() if line.strip()]) == 5
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(example, "README.md", "exec"), {})
+    assert out.getvalue() == printed
+
+
+def test_it_names_no_target_that_is_not_there():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"`make ([a-z-]+)", README))
+    assert len(named) > 10
+    assert named <= targets
+
+
+def labels(text):
+    """What stands left of the values in the lines of metrics."""
+    return [match[1] for match in re.finditer(r"^(\S.*?)  +\S", text, re.MULTILINE)]
+
+
+def mdsd(command, *more):
+    program, *words = shlex.split(command)
+    assert program == ".venv/bin/mdsd"
+    result = CliRunner().invoke(app, [*words, *more], env={"COLUMNS": "100"})
+    assert result.exit_code == 0, result.output + str(result.exception)
+    return result.stdout
+
+
+def test_the_text_generation_prints_lines_like_these():
+    ((command, printed),) = [pair for pair in CONSOLE if " generate " in pair[0]]
+    shown = mdsd(command, "--target", "tiny-random", "--draft", "tiny-random-draft")
+    assert len(labels(printed)) > 8
+    assert labels(printed[printed.index("finished by") :]) == labels(shown[shown.index("finished by") :])
+    assert printed.rstrip().endswith("draft  bonus  resampled")
+
+
+@pytest.mark.parametrize("name", ["bound", "compare"])
+def test_the_commands_for_arrays_run(name, tmp_path, monkeypatch):
+    ((command, _),) = [pair for pair in CONSOLE if f" {name} " in pair[0]]
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    np.savez("mine.npz", p=rng.dirichlet(np.ones(6), 2), q=rng.dirichlet(np.ones(6), 2))
+    assert mdsd(command).strip()
+
+
+def test_the_table_of_notebooks_is_complete_and_asks_questions():
+    table = README.split("## The notebooks")[1].split("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|$", table, re.MULTILINE))
+    assert set(rows) == {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert all(question.endswith("?") for question in rows.values())
+
+
+def test_files_and_pages_that_it_names_exist():
+    links = [x for x in re.findall(r"\]\(([^)]+)\)", README) if "://" not in x]
+    folders = re.findall(r"^\| ((?:`\w+/`(?:, )?)+) \|", README, re.MULTILINE)
+    assert len(links) > 5
+    assert len(folders) > 4
+    for name in [*links, *re.findall(r"`(\w+/)`", " ".join(folders))]:
+        assert (ROOT / name).exists(), name
