@@ -89,7 +89,8 @@ def test_it_reacts_to_every_control(page):
     shown = page.evaluate("""(x => ({
         p: [0, 1, 2, 3, 4, 5].map(x => Number(document.getElementById(`p-${x}`).value)),
         q: [0, 1, 2, 3, 4, 5].map(x => Number(document.getElementById(`q-${x}`).value)),
-        rate: Number(document.getElementById("mdsd-page").dataset.rate), text: document.getElementById("summary").textContent,
+        rate: Number(document.getElementById("mdsd-page").dataset.rate),
+        text: document.getElementById("summary").textContent,
         greedy: Number(document.querySelector("[data-rule=greedy] td").textContent)}))()""")
     assert (shown["p"][2], shown["q"][0]) == (90, 5)
     p, q = (np.array(shown[side]) ** 2.0 for side in "pq")  # temperature 0.5
