@@ -7,20 +7,25 @@ while it is near, by the verifiers' own kernels, and the rows are shared out amo
 import functools
 import itertools
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from mdsd_core._jit import kernel, sum_kernel
 from mdsd_core.batched._nodes import LIFT, tolerance, top
 from mdsd_core.schemes import Scheme
-from mdsd_core.verifiers._residual import draw, residual, residual_mass, rest_mass
+from mdsd_core.verifiers._residual import residual_mass, rest_mass, sum_of
 
 #: Fewer entries than these are not worth a second thread.
 _SMALL = 200_000
+
+#: Tokens summed at a time: a token is drawn by scanning one such block.
+_BLOCK = 512
 
 
 def on_host(x: Tensor) -> bool:
@@ -39,13 +44,13 @@ def judge(
     tokens, used, good = np.full(B, -1), np.zeros(B, dtype=np.int64), np.zeros(B, dtype=np.bool_)
     allowed = (tolerance(p), tolerance(q))
 
-    def work(first: int, last: int) -> None:
+    def work(first: int, last: int, scratch: NDArray[np.float64]) -> None:
         part = slice(first, last)
         about = (n[part], tops[part], distinct[part])
         out = (tokens[part], used[part], good[part])
-        _judge_rows(KINDS[name], *(x[part] for x in rows), *about, *allowed, *out)
+        _judge_rows(KINDS[name], *(x[part] for x in rows), *about, *allowed, *out, scratch)
 
-    _share_out(work, B, B * p.shape[1])
+    _share_out(work, *p.shape)
     return torch.from_numpy(tokens), torch.from_numpy(used), bool(good.all())
 
 
@@ -63,48 +68,64 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)  # a child process has none of its parent's threads
 
 
-def _share_out(work: Callable[[int, int], None], rows: int, entries: int) -> None:
-    threads = min(torch.get_num_threads(), rows)
-    if threads == 1 or entries < _SMALL:
-        work(0, rows)
-        return
-    edges = [rows * i // (2 * threads) for i in range(2 * threads + 1)]
-    for done in [_pool(threads).submit(work, a, b) for a, b in itertools.pairwise(edges) if a < b]:
-        done.result()
+def _share_out(work: Callable[[int, int, NDArray[np.float64]], None], rows: int, V: int) -> None:
+    """Call ``work(first, last, scratch)`` for all rows, this thread and others taking parts until none is left."""
+    threads = min(torch.get_num_threads(), rows) if rows * V >= _SMALL else 1
+    edges = [rows * i // (4 * threads) for i in range(4 * threads + 1)]
+    parts = deque((a, b) for a, b in itertools.pairwise(edges if threads > 1 else (0, rows)) if a < b)
+
+    def take() -> None:
+        scratch = np.empty(V)
+        while True:
+            try:
+                first, last = parts.popleft()
+            except IndexError:  # none left
+                return
+            work(first, last, scratch)
+
+    helpers = [_pool(threads - 1).submit(take) for _ in range(threads - 1)]
+    take()
+    for helper in helpers:
+        if not helper.cancel():  # one that has not begun has nothing left to do
+            helper.result()
 
 
 @kernel
-def _judge_rows(kind, p, q, drafts, u, n, tops, distinct, off_p, off_q, tokens, used, good):
+def _judge_rows(kind, p, q, drafts, u, n, tops, distinct, off_p, off_q, tokens, used, good, lifted):
     V = p.shape[1]
-    lifted = np.empty(V)
+    blocks = np.empty((V + _BLOCK - 1) // _BLOCK)
     for i in range(n.size):
-        mass, below_p = _sum_of(p[i])
-        total, below_q = _sum_of(q[i])
+        total, below_q = _sums(q[i], blocks)
+        mass, below_p = _sums(p[i], blocks)
         fixed = top_ids(q[i], min(tops[i], V))
         good[i] = abs(mass - 1.0) <= off_p and abs(total - 1.0) <= off_q and below_p >= 0.0 and below_q >= 0.0
         good[i] &= fixed.size == tops[i] and _possible(q[i], drafts[i], n[i], fixed, distinct[i])
         if not np.isfinite(mass):
             continue
         if kind == _MATCHING:
-            tokens[i], used[i] = draw(p[i], u[i, 0]), 1
+            tokens[i], used[i] = _draw(p[i], p[i], 0.0, blocks, u[i, 0]), 1
             continue
         sampled = _sampled(drafts[i], V, fixed)
         if kind == _WITH and fixed.size == 0:
-            tokens[i], used[i] = _rejection(p[i], q[i], mass, total, sampled, u[i], True)
+            tokens[i], used[i] = _rejection(p[i], q[i], mass, total, sampled, u[i], True, blocks)
             continue
-        if fixed.size == 0 and sampled.size > 0:  # most first drafts pass: no need to lift q for them
+        if sampled.size > 0:  # most first drafts pass: no need to lift q for them
             x = sampled[0]
-            if u[i, 0] * (mass * (q[i, x] / total)) < p[i, x]:
+            rest = total if fixed.size == 0 else rest_mass(q[i], fixed)
+            if u[i, 0] * (mass * (q[i, x] / rest)) < p[i, x]:
                 tokens[i], used[i] = x, 1
                 continue
         _lift(q[i], fixed, lifted)
-        total, _ = _sum_of(lifted)
-        tokens[i], used[i] = _rejection(p[i], lifted, mass, total, sampled, u[i], kind == _WITH)
+        rest = sum_of(lifted) if sampled.size > 0 else 0.0
+        tokens[i], used[i] = _rejection(p[i], lifted, mass, rest, sampled, u[i], kind == _WITH, blocks)
 
 
 @kernel
-def _rejection(p, w, mass, rest, sampled, u, replacement):
-    """As in :meth:`mdsd_core.verifiers.recursive_rejection.RecursiveRejectionPlan.verify`; (token, uniforms used)."""
+def _rejection(p, w, mass, rest, sampled, u, replacement, blocks):
+    """As in :meth:`mdsd_core.verifiers.recursive_rejection.RecursiveRejectionPlan.verify`; (token, uniforms used).
+
+    `blocks` holds the masses of the blocks of p, and is used for those of the residuals.
+    """
     level, used = 0.0, 0
     for x in sampled:
         weight = p[x] - level * w[x]
@@ -112,25 +133,67 @@ def _rejection(p, w, mass, rest, sampled, u, replacement):
         if u[used - 1] * (mass * (w[x] / rest)) < weight:
             return x, used
         next_level = level + mass / rest
-        next_mass = residual_mass(p, w, next_level)
+        next_mass = _residual_masses(p, w, next_level, blocks)
         if next_mass == 0.0:
             if weight > 0.0:
                 return x, used
+            _residual_masses(p, w, level, blocks)
             break
         level, mass = next_level, next_mass
         if not replacement and used < sampled.size:
             rest = rest_mass(w, sampled[:used])
-    return draw(residual(p, w, level), u[used]), used + 1
+    return _draw(p, w, level, blocks, u[used]), used + 1
+
+
+@kernel
+def _sums(x, blocks):
+    """The sum of all entries (NaN and infinity show in it), and of the negative ones; `blocks` takes that of each."""
+    below = 0.0
+    for b in range(blocks.size):
+        blocks[b], some = _sum_of(x[b * _BLOCK : (b + 1) * _BLOCK])
+        below += some
+    return blocks.sum(), below
 
 
 @sum_kernel
 def _sum_of(x):
-    """The sum of all entries (NaN and infinity show in it), and of the negative ones."""
     total, below = 0.0, 0.0
-    for i in range(x.size):  # over indices, with `min`: a form that becomes SIMD
+    for i in range(x.size):  # over indices from 0, with `min`: a form that becomes SIMD
         total += x[i]
         below += min(x[i], 0.0)
     return total, below
+
+
+@kernel
+def _residual_masses(p, w, level, blocks):
+    """``Z(l) = sum_x (p_x - l w_x)_+``, and into `blocks` what each block holds of it."""
+    for b in range(blocks.size):
+        part = slice(b * _BLOCK, (b + 1) * _BLOCK)
+        blocks[b] = residual_mass(p[part], w[part], level)
+    return blocks.sum()
+
+
+@kernel
+def _draw(p, w, level, blocks, u):
+    """:func:`mdsd_core.verifiers._residual.draw` of the weights ``(p - l w)_+``, whose masses `blocks` holds."""
+    sought = u * blocks.sum()
+    chosen = -1
+    below, reached = 0.0, 0.0
+    for b in range(blocks.size):
+        if blocks[b] > 0.0:
+            chosen, below, reached = b, reached, reached + blocks[b]
+            if reached > sought:
+                break
+    token = -1
+    if chosen >= 0:
+        for x in range(chosen * _BLOCK, min((chosen + 1) * _BLOCK, p.size)):
+            weight = p[x] - level * w[x]
+            if weight > 0.0:
+                token = x
+                below += weight
+                if below > sought:
+                    break
+    return token
 
 
 @kernel
@@ -146,14 +209,26 @@ def top_ids(q, m):
     """The m most probable tokens, lowest id first among ties, none of probability 0."""
     ids, largest = np.full(m, -1), np.zeros(m)
     if m > 0:
-        for x in range(q.size):
-            if q[x] > largest[m - 1]:
-                j = m - 1
-                while j > 0 and q[x] > largest[j - 1]:
-                    ids[j], largest[j] = ids[j - 1], largest[j - 1]
-                    j -= 1
-                ids[j], largest[j] = x, q[x]
+        for first in range(0, q.size, _BLOCK):
+            last = min(first + _BLOCK, q.size)
+            if _none_above(q[first:last], largest[m - 1]):  # SIMD, and so in most blocks
+                continue
+            for x in range(first, last):
+                if q[x] > largest[m - 1]:
+                    j = m - 1
+                    while j > 0 and q[x] > largest[j - 1]:
+                        ids[j], largest[j] = ids[j - 1], largest[j - 1]
+                        j -= 1
+                    ids[j], largest[j] = x, q[x]
     return ids[ids >= 0]
+
+
+@kernel
+def _none_above(x, bound):
+    count = 0
+    for i in range(x.size):
+        count += x[i] > bound
+    return count == 0
 
 
 @kernel

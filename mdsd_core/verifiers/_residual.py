@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mdsd_core._jit import sum_kernel
+from mdsd_core._jit import kernel, sum_kernel
 
 #: Tokens summed at a time in a draw: long enough for SIMD, short enough that the last scan costs nothing.
 _BLOCK = 512
@@ -29,6 +29,15 @@ def residual(p, w, level):
 
 
 @sum_kernel
+def sum_of(x):
+    """The sum of x, by SIMD."""
+    total = 0.0
+    for i in range(x.size):  # over indices from 0, none of which can be meant from the end
+        total += x[i]
+    return total
+
+
+@kernel
 def draw(weights, u):
     """The token at ``u`` times their sum of the cumulative weights (all >= 0); -1 if all are 0.
 
@@ -37,14 +46,9 @@ def draw(weights, u):
     """
     blocks = (weights.size + _BLOCK - 1) // _BLOCK
     mass = np.empty(blocks)
-    total = 0.0
     for b in range(blocks):
-        part = 0.0
-        for x in range(b * _BLOCK, min((b + 1) * _BLOCK, weights.size)):
-            part += weights[x]
-        mass[b] = part
-        total += part
-    sought = u * total
+        mass[b] = sum_of(weights[b * _BLOCK : (b + 1) * _BLOCK])
+    sought = u * mass.sum()
     chosen = -1
     below, reached = 0.0, 0.0  # the mass before the chosen block, and up to its end
     for b in range(blocks):
@@ -63,14 +67,13 @@ def draw(weights, u):
     return token
 
 
-@sum_kernel
+@kernel
 def rest_mass(w, gone):
     """The sum of w without the tokens `gone`: summed without them, as what is left may be a tiny part of the whole."""
     edges = np.sort(gone)
     total, first = 0.0, 0
     for i in range(edges.size + 1):
         last = edges[i] if i < edges.size else w.size
-        for x in range(first, last):
-            total += w[x]
+        total += sum_of(w[first:last])
         first = last + 1
     return total

@@ -15,8 +15,8 @@ BATCHED = [
         (
             "the uniform of the last draft again for the residual",
             "_host.py",
-            "draw(residual(p, w, level), u[used])",
-            "draw(residual(p, w, level), u[used - 1])",
+            "return _draw(p, w, level, blocks, u[used]), used + 1",
+            "return _draw(p, w, level, blocks, u[used - 1]), used + 1",
             "test_batched.py::test_verify_of_mixed_rows_is_that_of_the_verifier[kernels-rrs]",
         ),
         (
