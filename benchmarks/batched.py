@@ -65,6 +65,7 @@ def measure(B, V, n, rounds, seed=0):
     """(rule, scheme) -> lists over rounds of (loop, batch) seconds on the wall, and in processor time."""
     rng = np.random.default_rng(seed)
     times = {}
+    np.empty(3 << 20)  # memory that is freed is used again, as in a process that holds a model
     for i in range(rounds + 2):
         logits = 3.0 * rng.normal(size=(B, V))
         p, q = softmax(logits), softmax(logits + 0.7 * rng.normal(size=(B, V)))
@@ -90,6 +91,25 @@ def measure(B, V, n, rounds, seed=0):
     return times
 
 
+def table(times, B):
+    """What :func:`measure` found, a row for each rule: medians over rounds."""
+    rows = []
+    for (name, scheme), seconds in times.items():
+        a_row = [1e6 * statistics.median(column) / B for column in zip(*seconds)]
+        rows.append(
+            {
+                "verifier": name,
+                "scheme": str(scheme),
+                "compiled": name in KINDS,
+                "loop_microseconds": a_row[0],
+                "batch_microseconds": a_row[2],
+                "speedup": statistics.median(s[0] / s[2] for s in seconds),
+                "speedup_of_processor_time": statistics.median(s[1] / s[3] for s in seconds),
+            }
+        )
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--batch", type=int, default=16)
@@ -102,21 +122,7 @@ def main():
     torch.set_num_threads(options.threads)
     times = measure(options.batch, options.vocabulary, options.drafts, options.rounds)
     held = (options.batch, options.vocabulary, options.drafts, options.threads) == (16, 49_152, 4, 2)
-    rows = []
-    for (name, scheme), seconds in times.items():
-        a_row = [1e6 * statistics.median(column) / options.batch for column in zip(*seconds)]
-        rows.append(
-            {
-                "verifier": name,
-                "scheme": str(scheme),
-                "compiled": name in KINDS,
-                "loop_microseconds": a_row[0],
-                "batch_microseconds": a_row[2],
-                "speedup": statistics.median(s[0] / s[2] for s in seconds),
-                "speedup_of_processor_time": statistics.median(s[1] / s[3] for s in seconds),
-                "limit": LIMITS.get(name) if held else None,
-            }
-        )
+    rows = [row | {"limit": LIMITS.get(row["verifier"]) if held else None} for row in table(times, options.batch)]
     print(f"B = {options.batch}, V = {options.vocabulary}, n = {options.drafts}; microseconds a row, medians")
     print(f"{'verifier':<16}{'scheme':<56}{'loop':>8}{'batch':>8}{'speedup':>9}{'in CPU time':>13}{'limit':>7}")
     for row in rows:

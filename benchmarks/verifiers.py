@@ -47,6 +47,9 @@ def measure(V, n, rounds, seed=0):
     """Medians in milliseconds of the sort and of every (rule, scheme)."""
     rng = np.random.default_rng(seed)
     times = {}
+    # A process that has freed a large array, such as one that holds a model, keeps freed memory for the next one:
+    # without this, fetching pages anew would cost as much as some of the rules.
+    np.empty(3 << 20)
 
     def timed(key, work):
         start = time.thread_time()

@@ -19,6 +19,7 @@ from torch import Tensor
 from mdsd_core._jit import kernel, sum_kernel
 from mdsd_core.batched._nodes import LIFT, tolerance, top
 from mdsd_core.schemes import Scheme
+from mdsd_core.schemes._leading import leading
 from mdsd_core.verifiers._residual import residual_mass, rest_mass, sum_of
 
 #: Fewer entries than these are not worth a second thread.
@@ -97,7 +98,7 @@ def _judge_rows(kind, p, q, drafts, u, n, tops, distinct, off_p, off_q, tokens, 
     for i in range(n.size):
         total, below_q = _sums(q[i], blocks)
         mass, below_p = _sums(p[i], blocks)
-        fixed = top_ids(q[i], min(tops[i], V))
+        fixed = leading(q[i], min(tops[i], V))
         good[i] = abs(mass - 1.0) <= off_p and abs(total - 1.0) <= off_q and below_p >= 0.0 and below_q >= 0.0
         good[i] &= fixed.size == tops[i] and _possible(q[i], drafts[i], n[i], fixed, distinct[i])
         if not np.isfinite(mass):
@@ -202,33 +203,6 @@ def _lift(q, fixed, lifted):
         lifted[x] = q[x] * LIFT
     for x in fixed:
         lifted[x] = 0.0
-
-
-@kernel
-def top_ids(q, m):
-    """The m most probable tokens, lowest id first among ties, none of probability 0."""
-    ids, largest = np.full(m, -1), np.zeros(m)
-    if m > 0:
-        for first in range(0, q.size, _BLOCK):
-            last = min(first + _BLOCK, q.size)
-            if _none_above(q[first:last], largest[m - 1]):  # SIMD, and so in most blocks
-                continue
-            for x in range(first, last):
-                if q[x] > largest[m - 1]:
-                    j = m - 1
-                    while j > 0 and q[x] > largest[j - 1]:
-                        ids[j], largest[j] = ids[j - 1], largest[j - 1]
-                        j -= 1
-                    ids[j], largest[j] = x, q[x]
-    return ids[ids >= 0]
-
-
-@kernel
-def _none_above(x, bound):
-    count = 0
-    for i in range(x.size):
-        count += x[i] > bound
-    return count == 0
 
 
 @kernel

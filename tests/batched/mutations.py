@@ -27,13 +27,6 @@ BATCHED = [
             "test_batched.py::test_extreme_uniforms_give_possible_tokens[kernels-rrs-WithReplacement(n=2)]",
         ),
         (
-            "the last of tied tokens is a fixed draft",
-            "_host.py",
-            "if q[x] > largest[m - 1]:",
-            "if q[x] >= largest[m - 1]:",
-            "test_batched.py::test_verify_of_mixed_rows_is_that_of_the_verifier[kernels-greedy]",
-        ),
-        (
             "NaN gets through",
             "_host.py",
             "if not np.isfinite(mass):",

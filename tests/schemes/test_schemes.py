@@ -94,13 +94,18 @@ def test_steps_of_independent_drafts_equal_rational_arithmetic():
 
 
 def test_many_top_tokens_are_found_as_a_few_are():
-    """Beyond 16 tokens by partition, up to 16 one by one."""
+    """Beyond 16 tokens by partition, up to 16 in one pass, over blocks of 512."""
     rng = np.random.default_rng(5)
     for _ in range(30):
         q = rng.integers(0, 12, 40) / 100.0
         for m in (15, 16, 17, 18, 39, 40):
             expected = [x for x in np.lexsort((np.arange(40), -q)).tolist() if q[x] > 0][:m]
             assert top_tokens(q, m).tolist() == expected
+    for V in (511, 512, 513, 1024, 1500):
+        q = rng.integers(0, 400, V) / 1000.0
+        order = np.lexsort((np.arange(V), -q)).tolist()
+        for m in (1, 2, 5, 16, 17):
+            assert top_tokens(q, m).tolist() == order[:m]
 
 
 def test_top_tokens_break_ties_by_lowest_id():
