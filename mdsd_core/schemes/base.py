@@ -309,7 +309,7 @@ def top_tokens(q: NDArray[np.float64], m: int) -> NDArray[np.int64]:
     array([1])
     """
     if m <= _FEW:
-        return leading(q, m)  # type: ignore[no-any-return]
+        return leading(q, m)
     m = min(m, support_size(q))
     if m == 0:
         return np.empty(0, dtype=np.int64)
