@@ -1,0 +1,76 @@
+"""The catalogue of faults as a checklist: each kind with the tests that make it impossible here."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from tools.project import Project
+
+#: The table that says where each fault is tested, below ``tests/``.
+TABLE = "verifiers/test_faults.py"
+
+_INTRODUCTION = """# Faults to check for
+
+Every entry has been met, by users of public implementations of speculative and multi-draft decoding: the list was
+collected from issue trackers and from reading code. It is ordered by kind and meant as a checklist. Below each entry
+stand the tests (in the folder `tests/`) which show that the *kind* of fault cannot happen in this library; look there
+when you write such a test for your own. [](engines.md) tells how to use the list, [](theory/questions.md) why the rules
+are as they are."""
+
+
+def places(project: Project) -> dict[str, str]:
+    """Fault id -> where it is tested (as the table in ``tests/`` has it), read without importing the tests."""
+    tree = ast.parse((project.root / "tests" / TABLE).read_text(encoding="utf-8"))
+    names: dict[str, Any] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            value = node.value
+            if isinstance(value, ast.Constant):
+                names[node.targets[0].id] = value.value
+            elif node.targets[0].id == "FAULTS" and isinstance(value, ast.Dict):
+                pairs = zip(value.keys, value.values, strict=True)
+                return {str(ast.literal_eval(key)): _text(place, names) for key, place in pairs if key is not None}
+    raise ValueError(f"tests/{TABLE} has no table FAULTS")
+
+
+def _text(node: ast.expr, names: dict[str, Any]) -> str:
+    if isinstance(node, ast.BinOp):
+        return _text(node.left, names) + _text(node.right, names)
+    return str(names[node.id] if isinstance(node, ast.Name) else ast.literal_eval(node))
+
+
+def tests_of(project: Project, fault: str, place: str) -> list[str]:
+    """The tests of one fault as ``file::name``; only the file where it names the fault elsewhere than in a test."""
+    if place.startswith("out of scope"):
+        return []
+    if not place.endswith(".py"):
+        file, _, name = place.rpartition("::")
+        return [f"{file or TABLE}::{name if file else 'test_' + name}"]
+    found = []
+    for line in (project.root / "tests" / place).read_text(encoding="utf-8").splitlines():
+        match = re.match(r"\s*def (test_\w+)\(.*?(?:#(.*))?$", line)
+        if match and fault in [*match[1].split("_"), *re.findall(r"\w+", match[2] or "")]:
+            found.append(f"{place}::{match[1]}")
+    return found or [place]
+
+
+def read_groups() -> list[dict[str, Any]]:
+    """The entries of ``faults.toml``."""
+    with open(Path(__file__).with_name("faults.toml"), "rb") as file:
+        return list(tomllib.load(file)["group"])
+
+
+def render(project: Project, profile: str) -> str:
+    """The page as Markdown."""
+    where = places(project)
+    parts = [_INTRODUCTION]
+    for group in read_groups():
+        parts.append(f"## {group['title']}\n\n{group['why']}")
+        for fault in group["fault"]:
+            tests = sorted({test for name in fault["ids"] for test in tests_of(project, name, where[name])})
+            seen = f" [Seen here]({fault['where']})." if "where" in fault else ""
+            listed = "".join(f"\n  - `{test}`" for test in tests)
+            parts.append(f"- {fault['check']}\n  *Smallest case:* {fault['example']}.{seen}{listed}")
+    return "\n\n".join(parts) + "\n"
