@@ -20,7 +20,7 @@ when that sum is over.
 """
 
 from functools import lru_cache
-from math import lgamma, log
+from math import ceil, lgamma, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,18 +59,44 @@ def race_nodes(
     t, dt : ndarray, shape (J,)
         Ascending nodes and their weights; J is a multiple of 4.
     """
-    n = largest.size
     error /= 3.0
+    first, last = _log_ends(largest, rest, error)
+    h = log_step(largest.size, error)
+    count = -(-(int((last - first) / h) + 2) // 4) * 4
+    t = np.exp(first + h * np.arange(count))
+    return t, t * h
+
+
+def octave_nodes(
+    largest: NDArray[np.float64], rest: float, error: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+    """Nodes and weights as :func:`race_nodes` gives them, with a step that divides an octave.
+
+    Returns
+    -------
+    t, dt : ndarray, shape (J,)
+        Ascending nodes and their weights; J is a multiple of 8.
+    K : int
+        Nodes per octave: ``t[j + K] = 2 t[j]``, so that exponentials can be squared from node to node.
+    """
+    first, last = _log_ends(largest, rest, error / 6.0)
+    K = ceil(log(2.0) / log_step(largest.size, error * (2.0 / 3.0)))
+    h = log(2.0) / K
+    count = -(-(int((last - first) / h) + 2) // 8) * 8
+    t = np.exp(first + h * np.arange(K))
+    t = np.ldexp(t[np.arange(count) % K], np.arange(count) // K)
+    return t, t * h, K
+
+
+def _log_ends(largest: NDArray[np.float64], rest: float, error: float) -> tuple[float, float]:
+    """Logarithms of the first and the last time that are needed, for a relative error of `error` at each end."""
+    n = largest.size
     left = rest + np.concatenate((np.cumsum(np.sort(largest))[::-1], [0.0]))  # r_0 .. r_n
     total = left[0]
-    h = log_step(n, error)
     first = log(error) / (n + 1) + lgamma(n + 2) / (n + 1) - log(total)
     # the latest time as a minimum over exponents (1 - d) r_n
     d = np.geomspace(0.01, 0.9, 60)[:, None]
     exponent = 1.0 - d  # in units of r_n
     ratio = rest / left
     late = (-np.log1p(-exponent * ratio).sum(axis=1) - log(error)) / exponent[:, 0]
-    last = log(float(late.min())) - log(rest)
-    count = -(-(int((last - first) / h) + 2) // 4) * 4
-    t = np.exp(first + h * np.arange(count))
-    return t, t * h
+    return first, log(float(late.min())) - log(rest)

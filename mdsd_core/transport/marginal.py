@@ -135,7 +135,7 @@ def marginal_in_order(
 
 
 @kernel
-def _majorant(p, steps):
+def majorant(p, steps):
     """Steps of the least concave majorant of (sums of p, sums of steps), by pooling; and its vertices."""
     m = p.size
     r = steps.copy()
@@ -205,4 +205,4 @@ def _least_change(p, steps):
     return r, np.flatnonzero(contact)
 
 
-_METHODS: dict[str, Any] = {"majorant": _majorant, "least_change": _least_change}
+_METHODS: dict[str, Any] = {"majorant": majorant, "least_change": _least_change}

@@ -1,8 +1,8 @@
 """Random-priority selection: every draft draws a label, the draft with the highest label wins.
 
 Both exact optimal couplings of this library are plans of this kind. They differ in who draws: independent drafts draw a
-fresh label each (`coupling.py`), drafts without replacement draw one label a token (`nested.py`); as those drafts are
-all different, "one label for every draft in the tuple" is the same sentence.
+fresh label each (`coupling.py`), drafts without replacement draw one label a token (`nested/`); as those drafts are all
+different, "one label for every draft in the tuple" is the same sentence.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class PriorityPlan:
     -----
     Memory: M is at most 2V. The constructor checks types and shapes only (O(1)); :meth:`validate` checks everything.
 
-    Source: random-priority selection is new here; the two constructions are in `coupling.py` and `nested.py`.
+    Source: random-priority selection is new here; the two constructions are in `coupling.py` and `nested/`.
 
     Examples
     --------
@@ -203,6 +203,28 @@ class PriorityPlan:
         if not 0 <= token < self.row.size:
             raise ValueError(f"drafts must hold ids in [0, {self.row.size}) (or -1 for no draft), got {token}")
         raise ValueError(f"drafts hold token {token}, which the scheme of this plan never draws")
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionPlan:
+    """A plan made for one node, and how good it is.
+
+    Attributes
+    ----------
+    plan : PriorityPlan
+        The labels, with the marginal r that they realise. On a fixed set T r is 0, unless nothing is drawn off T.
+    acceptance : float
+        The acceptance of the plan: p(T) and the sum of ``min(p_x, r_x)`` off T.
+    bound : float
+        The optimal acceptance rate of the scheme.
+    loss : float
+        ``bound - acceptance``, up to rounding: what rounding, or a tolerance, costs.
+    """
+
+    plan: PriorityPlan
+    acceptance: float
+    bound: float
+    loss: float
 
 
 _FIELDS = {

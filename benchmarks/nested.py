@@ -1,0 +1,132 @@
+"""What an optimal plan for drafts without replacement costs, against `numpy.argsort` in the same run.
+
+    python benchmarks/nested.py [--real] [--support K] [--tolerance 1e-6] [--drafts 2 3 4 8] [--temperatures ...]
+                                [--contexts 12] [--rounds 3] [--json FILE]
+
+A plan is everything from p and q to the labels and the realised marginal: checks, sort, nest. Contexts are softmaxes of
+normal logits (scale 3) whose drafts differ by normal noise (scale 0.5), V = 49,152; with --real, positions of texts of
+the packaged target, with its drafts that skip 4 and 8 layers; with --support K, only the K most probable tokens of
+each side are kept. Every context is sorted and planned in turn, `rounds` times, in the processor time of one thread;
+of the rounds the fastest counts, over the contexts the median and the worst are reported.
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import time
+
+import numpy as np
+
+from mdsd_core.schemes import DistinctConditioned, WithoutReplacement
+from mdsd_core.transport.nested import nested_plan
+
+VOCABULARY = 49_152
+
+
+def softmax(z, temperature):
+    p = np.exp((z - z.max()) / temperature)
+    return p / p.sum()
+
+
+def synthetic(count, seed=0):
+    """Logits of target and draft."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        logits = 3.0 * rng.normal(size=VOCABULARY)
+        yield logits, logits + 0.5 * rng.normal(size=VOCABULARY)
+
+
+def packaged(count, seed=0):
+    """The same of the packaged pair: positions drawn from stored continuations."""
+    from mdsd_core.distributions import SamplingParams
+    from mdsd_core.models import load_model, load_pair
+    from mdsd_core.study.contexts import load_contexts
+    from mdsd_core.study.forcing import forced_logits
+
+    target = load_model("smollm2-135m")
+    drafts = [load_pair(target, f"smollm2-135m-skip{k}").draft for k in (4, 8)]
+    texts = [
+        text for name in ("mt_bench", "human_eval") for text in load_contexts(target, name, "ci", SamplingParams(0.7))
+    ]
+    rng = np.random.default_rng(seed)
+    for i in range(count):
+        text, draft = texts[i % len(texts)], drafts[i // len(texts) % len(drafts)]
+        place = rng.integers(len(text.tokens))
+        yield forced_logits(target, text)[place].astype(float), forced_logits(draft, text)[place].astype(float)
+
+
+def keep_top(p, size):
+    """The `size` most probable tokens of p, normalised."""
+    kept = np.zeros_like(p)
+    top = np.argpartition(p, p.size - size)[p.size - size :]
+    kept[top] = p[top]
+    return kept / kept.sum()
+
+
+def measure(logits, scheme, temperature, support, tolerance, rounds):
+    """One row of the table."""
+    milliseconds, ratios, losses, work = [], [], [], []
+    for target, draft in logits:
+        p, q = softmax(target, temperature), softmax(draft, temperature)
+        if support:
+            p, q = keep_top(p, support), keep_top(q, support)
+        sorts, plans = [], []
+        for _ in range(rounds):
+            start = time.thread_time()
+            np.argsort(p)
+            sorts.append(time.thread_time() - start)
+            start = time.thread_time()
+            found = nested_plan(p, q, scheme, tolerance)
+            plans.append(time.thread_time() - start)
+        milliseconds.append(1e3 * min(plans))
+        ratios.append(min(plans) / min(sorts))
+        losses.append(found.loss)
+        work.append((found.work.chain_steps + found.work.scan_steps, found.work.repairs, found.work.fell_back))
+    steps, repairs, fell_back = zip(*work)
+    return {
+        "median_ms": statistics.median(milliseconds),
+        "worst_ms": max(milliseconds),
+        "median_argsorts": statistics.median(ratios),
+        "worst_argsorts": max(ratios),
+        "worst_loss": max(losses),
+        "median_steps": statistics.median(steps),
+        "most_repairs": max(repairs),
+        "fell_back": sum(fell_back),
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--real", action="store_true")
+    parser.add_argument("--support", type=int)
+    parser.add_argument("--tolerance", type=float, default=1e-6)
+    parser.add_argument("--drafts", type=int, nargs="+", default=[2, 3, 4, 8])
+    parser.add_argument("--temperatures", type=float, nargs="+", default=[0.1, 0.3, 0.7, 1.0, 1.5])
+    parser.add_argument("--contexts", type=int, default=12)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    logits = list((packaged if options.real else synthetic)(options.contexts))
+    for scheme in (WithoutReplacement(2), WithoutReplacement(3), DistinctConditioned(2)):  # compile
+        nested_plan(softmax(logits[0][0][:300], 1.0), softmax(logits[0][1][:300], 1.0), scheme, 1e-9)
+    table = {}
+    print("law          n    T    ms median   worst   argsorts median  worst   worst loss    steps  repairs  fell back")
+    for name, scheme in (("sequential", WithoutReplacement), ("conditioned", DistinctConditioned)):
+        for n in options.drafts:
+            for T in options.temperatures:
+                row = measure(logits, scheme(n), T, options.support, options.tolerance, options.rounds)
+                table[f"{name} n={n} T={T}"] = row
+                print(
+                    f"{name:11s} {n:2d} {T:4.1f} {row['median_ms']:11.2f} {row['worst_ms']:7.2f}"
+                    f" {row['median_argsorts']:17.1f} {row['worst_argsorts']:6.1f} {row['worst_loss']:12.1e}"
+                    f" {row['median_steps']:8.0f} {row['most_repairs']:8d} {row['fell_back']:10d}",
+                    flush=True,
+                )
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump({"machine": platform.processor(), "options": vars(options), "table": table}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

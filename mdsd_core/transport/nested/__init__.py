@@ -1,0 +1,11 @@
+"""The exact optimal plan for drafts without replacement: labels in a laminar nest, one label a token.
+
+The parts: the law of the drafts as polynomials at nodes (`states`, `laws`), groups of small tokens as power series
+(`series`), the first pass (`groups`), the chain of linear equations (`chain`), the search for the token where it went
+wrong (`search`), the blocks of that token (`contacts`), the loop around them (`build`), and the plan (`plan`).
+"""
+
+from mdsd_core.transport.nested.build import NestedWork
+from mdsd_core.transport.nested.plan import NestedPlan, nested_plan
+
+__all__ = ["NestedPlan", "NestedWork", "nested_plan"]

@@ -1,0 +1,331 @@
+"""The blocks of a token that has to hold several of them: the vertices of a convex minorant.
+
+Raising the inclusion F of token y moves the gap of every prefix k (see :mod:`mdsd_core.transport.nested.search`)
+along a line, from gap_k at F = 0 with slope ``-(push_k - push_s)``, push_k the derivative of Qhat by F_y with [0, k)
+full. Where prefix k becomes tight, [s, k) closes as a block of its own. So the blocks of y end at the vertices of the
+*greatest convex minorant* of the points ``(push_k, gap_k)``, k = s..y, and the slopes of its edges are the values of
+F at which they are filled.
+
+The minorant is first taken at the ends of groups only, without the vertices that matter less than the tolerance; then
+the groups where it may have a vertex are looked at token by token. What that misses, the chain finds later.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdsd_core._jit import inner_kernel, kernel
+from mdsd_core.transport.nested.chain import CHAIN, INNER, PAIR, PARTS, REPAIRS, SCAN, SLOTS, STEP, TABLE, TOP
+from mdsd_core.transport.nested.groups import (
+    derivative,
+    fill_value_table,
+    mass_across,
+    mass_between,
+    prefix_state,
+    value,
+)
+from mdsd_core.transport.nested.search import fill_context, outermost_broken
+from mdsd_core.transport.nested.series import LOWER, UPPER, advance, apply, fill_table, include_full, set_one
+from mdsd_core.transport.nested.states import Floats, copy_state, fill_arrivals, fill_derivative_weight, multiply_row
+
+#: Vertices of the minorant that matter less than this share of the tolerance are dropped.
+_DROP = 0.25
+
+
+class Points(NamedTuple):
+    """The points of a minorant, and what they are made of.
+
+    Attributes
+    ----------
+    rank, push, gap : ndarray, shape [m + 1]
+        The points: prefix k, push_k and gap_k.
+    vertex : ndarray of int64, shape [m + 1]
+        The vertices, as indices of points.
+    rest, edge_push, edge_gap : ndarray, shape [G]
+        For the prefix that ends where a group begins: the `survival` of what is not included at all, and its point.
+    fine : ndarray of bool, shape [G]
+        True if all ranks of a group are points.
+    projection : ndarray, shape [4, n + 1, J]
+        The ancestors and y as a linear form on the states of prefixes, for values (plain, eps) and pushes.
+    """
+
+    rank: NDArray[np.int64]
+    push: Floats
+    gap: Floats
+    vertex: NDArray[np.int64]
+    rest: Floats
+    edge_push: Floats
+    edge_gap: Floats
+    fine: NDArray[np.bool_]
+    projection: Floats
+
+
+@inner_kernel
+def _fill_projection(y, context, projection, tokens, law, gone, left):
+    """Rows 0 and 1 belong to P and D for y not included, rows 2 and 3 to P and D for the derivative by F_y."""
+    fill_arrivals(tokens.survival[y], law, gone, left)
+    bonus = tokens.bonus[y]
+    for i in range(law.drafts + 1):
+        a, b = law.drafts - i, max(law.drafts - 1 - i, 0)
+        inner = 1.0 if i < law.drafts else 0.0
+        for j in range(law.time.size):
+            outer = law.weight[j] * left[j]
+            projection[0, i, j] = outer * context[1, a, j]
+            projection[1, i, j] = outer * context[0, a, j]
+            outer = inner * law.weight[j] * gone[j]
+            projection[2, i, j] = outer * (context[1, b, j] + bonus * context[0, b, j])
+            projection[3, i, j] = outer * context[0, b, j]
+
+
+@inner_kernel
+def _project(state, projection, left, rate, own):
+    """Value and push of the prefix with this state; `rate` of the tokens not included without y, `own` that of y."""
+    value, push, value_eps, push_eps = 0.0, 0.0, 0.0, 0.0
+    for i in range(state.shape[1]):
+        for j in range(left.size):
+            P, D = left[j] * state[0, i, j], left[j] * state[1, i, j]
+            value += P * projection[0, i, j] + D * projection[1, i, j]
+            value_eps += P * projection[1, i, j]
+            push += P * projection[2, i, j] + D * projection[3, i, j]
+            push_eps += P * projection[3, i, j]
+    return value + (rate + own) * value_eps, push + rate * push_eps
+
+
+@inner_kernel
+def _scan_edges(y, first, outside, agenda, states, points, tokens, law, groups, scratch):
+    """The points of the prefixes that end between `first` and y where a group begins."""
+    _fill_projection(y, states.context, points.projection, tokens, law, scratch.gone, scratch.left)
+    low, high = groups.of[first], groups.of[y]
+    rest = outside + mass_between(groups.edge[high], y, tokens)
+    fill_arrivals(rest, law, scratch.gone, scratch.left)
+    own = law.race * tokens.survival[y]
+    for u in range(high, low - 1, -1):
+        points.rest[u] = rest
+        if first < groups.edge[u] < y:
+            agenda.counts[SCAN] += 1
+            reached, push = _project(groups.state[u], points.projection, scratch.left, law.race * rest, own)
+            points.edge_push[u] = push
+            points.edge_gap[u] = agenda.goal[groups.edge[u]] - reached
+        if u > low:
+            rest += groups.survival[u - 1]
+            multiply_row(scratch.left, groups.decay[u - 1])
+
+
+@inner_kernel
+def _fill_point(i, k, state, y, rest, agenda, states, points, tokens, law, scratch):
+    """Enter prefix k, given its state, as point i; its gap lacks the constant of prefix `first`."""
+    agenda.counts[SCAN] += 1
+    points.rank[i] = k
+    points.push[i] = derivative(y, state, states.context, rest, tokens, law, scratch)
+    points.gap[i] = agenda.goal[k] - value(state, states.context, rest + tokens.survival[y], law, scratch)
+
+
+@inner_kernel
+def _fill_inner_points(i, u, begin, end, y, agenda, states, points, tokens, law, groups, scratch, series):
+    """Enter the prefixes k with ``begin < k < end`` inside group u as points i, i + 1, ...; returns the next i."""
+    E, G, table = series[PAIR], series[STEP], series[TABLE]
+    state, rest = groups.state[u], points.rest[u]
+    fill_value_table(table, UPPER, state, states.context, rest + tokens.survival[y], law, scratch)
+    fill_derivative_weight(y, rest, tokens, law, scratch.gone, scratch.left, scratch.weight)
+    rate = law.race * rest + tokens.bonus[y]
+    fill_table(table, LOWER, state, states.context, law.drafts - 1, rate, scratch.weight, law, scratch.rows)
+    set_one(E, G)
+    include_full(E, G, groups.edge[u], begin, tokens, 1.0, 1.0)
+    reached, push = apply(table, E)
+    for k in range(begin + 1, end):
+        agenda.counts[SCAN] += 1
+        more, further = advance(E, G, table, tokens.size[k - 1], tokens.slope[k - 1], 1.0, 1.0, 0.0)
+        reached += more
+        push += further
+        points.rank[i] = k
+        points.push[i] = push
+        points.gap[i] = agenda.goal[k] - reached
+        i += 1
+    return i
+
+
+@inner_kernel
+def _collect(y, first, outside, nest, agenda, states, points, tokens, law, groups, scratch, series):
+    """Put the points in order: `first`, ends of groups, all ranks of fine groups, y. Returns how many there are.
+
+    Gaps are relative to that of `first`; the gap of y is where the chain has put it: its own, less what was clipped.
+    """
+    low, high = groups.of[first], groups.of[y]
+    rest = outside + mass_across(first, y, tokens, groups)
+    _fill_point(0, first, states.base, y, rest, agenda, states, points, tokens, law, scratch)
+    count = 1
+    for u in range(low, high + 1):
+        begin, end = max(first, groups.edge[u]), min(y, groups.edge[u + 1])
+        if first < begin < y:
+            points.rank[count] = begin
+            points.push[count], points.gap[count] = points.edge_push[u], points.edge_gap[u]
+            count += 1
+        if points.fine[u] and end - begin > 1:
+            count = _fill_inner_points(
+                count, u, begin, end, y, agenda, states, points, tokens, law, groups, scratch, series
+            )
+    prefix_state(y, states.prefix, tokens, law, groups, scratch, series[PAIR])
+    _fill_point(count, y, states.prefix, y, outside, agenda, states, points, tokens, law, scratch)
+    start = points.gap[0]
+    for i in range(count + 1):
+        points.gap[i] -= start
+        if i > 0:
+            points.push[i] = max(points.push[i], points.push[i - 1])  # q-convexity, against rounding
+    points.gap[count] = nest.share[y] * (points.push[count] - points.push[0])
+    return count + 1
+
+
+@inner_kernel
+def _lowest(count, gap):
+    """The index of the smallest gap."""
+    best = 0
+    for i in range(count):
+        if gap[i] < gap[best]:
+            best = i
+    return best
+
+
+@inner_kernel
+def _depth(low, high, points):
+    """How far the convex chain of the vertices low..high dips below its chord, by bisection on the slope."""
+    push, gap, vertex = points.push, points.gap, points.vertex
+    a, b = vertex[low], vertex[high]
+    slope = (gap[b] - gap[a]) / max(push[b] - push[a], 1e-300)
+    while low < high:  # the last vertex that is reached by an edge less steep than the chord
+        middle = (low + high + 1) // 2
+        c, d = vertex[middle - 1], vertex[middle]
+        if gap[d] - gap[c] < slope * (push[d] - push[c]):
+            low = middle
+        else:
+            high = middle - 1
+    c = vertex[low]
+    return gap[a] + slope * (push[c] - push[a]) - gap[c]
+
+
+@inner_kernel
+def _fill_minorant(count, drop, points):
+    """The vertices of the greatest convex minorant, but for those less than `drop` below a chord; returns how many."""
+    push, gap, vertex = points.push, points.gap, points.vertex
+    top = 0
+    for i in range(count):
+        while top >= 2:
+            a, b = vertex[top - 2], vertex[top - 1]
+            if (gap[b] - gap[a]) * (push[i] - push[b]) < (gap[i] - gap[b]) * (push[b] - push[a]):
+                break
+            top -= 1
+        vertex[top] = i
+        top += 1
+    kept, at = 1, 0
+    while at < top - 1:
+        low, high = at + 1, top - 1  # the furthest vertex with a shallow chord
+        while low < high:
+            middle = (low + high + 1) // 2
+            if _depth(at, middle, points) <= drop:
+                low = middle
+            else:
+                high = middle - 1
+        at = low
+        vertex[kept] = vertex[at]
+        kept += 1
+    return kept
+
+
+@inner_kernel
+def _mark_fine(count, kept, low, drop, points, groups):
+    """Mark the groups beside points that are as near to the minorant as the points are curved there.
+
+    Inside such a group the minorant may have a vertex that goes deeper than its ends by more than `drop`.
+    """
+    push, gap = points.push, points.gap
+    edge = 0
+    for i in range(1, count - 1):
+        while edge < kept - 2 and points.vertex[edge + 1] <= i:
+            edge += 1
+        a, b = points.vertex[edge], points.vertex[edge + 1]
+        slope = (gap[b] - gap[a]) / max(push[b] - push[a], 1e-300)
+        before = gap[i - 1] - slope * (push[i - 1] - push[a])
+        here = gap[i] - slope * (push[i] - push[a])
+        after = gap[i + 1] - slope * (push[i + 1] - push[a])
+        curved = abs(after - 2.0 * here + before)
+        if curved > drop and here - gap[a] < curved:
+            u = groups.of[points.rank[i]]
+            points.fine[u] = True
+            points.fine[max(u - 1, low)] = True
+
+
+@kernel
+def find_blocks(k, tolerance, limit, nest, agenda, states, points, tokens, law, groups, scratch, series):
+    """Find the token that has to hold several blocks, as a prefix k of the block on top of the stack falls short.
+
+    Returns the token and the number of vertices, one more than that of its blocks: 2 if nothing was found that matters,
+    0 if the search was given up because there were more than `limit` steps in all.
+    """
+    top = agenda.counts[TOP] - 1
+    first, last, outside = agenda.block[top, 0], agenda.block[top, 1], agenda.measure[top, 0]
+    prefix_state(first, states.base, tokens, law, groups, scratch, series[PAIR])
+    inner = agenda.counts[INNER]
+    while True:
+        y = outermost_broken(
+            k, inner, first, last, outside, tolerance, nest, agenda, states, tokens, law, groups, scratch, series
+        )
+        fill_context(y, last, nest, states, tokens, law, groups, scratch, series)
+        _scan_edges(y, first, outside, agenda, states, points, tokens, law, groups, scratch)
+        low = groups.of[first]
+        for u in range(low, groups.of[y] + 1):
+            points.fine[u] = False
+        points.fine[groups.of[k]] = True
+        broken, kept = -1, 0
+        for _ in range(2):
+            count = _collect(y, first, outside, nest, agenda, states, points, tokens, law, groups, scratch, series)
+            worst = _lowest(count, points.gap)
+            if points.gap[worst] < -tolerance and y < last - 1:
+                broken = points.rank[worst]  # broken already further out, then
+                break
+            kept = _fill_minorant(count, _DROP * tolerance, points)
+            _mark_fine(count, kept, low, _DROP * tolerance, points, groups)
+        if broken < 0:
+            return y, kept
+        if agenda.counts[CHAIN] + agenda.counts[SCAN] > limit:
+            return y, 0
+        k, inner = broken, y + 1
+
+
+@kernel
+def push_blocks(y, kept, nest, agenda, states, held, points, tokens, law, groups, scratch, series):
+    """Replace the block on top of the stack by the blocks of token y, as found by :func:`find_blocks`.
+
+    There must be a free slot in `held`.
+    """
+    count = agenda.counts
+    top = count[TOP] - 1
+    outside, slot = agenda.measure[top, 0], agenda.block[top, 2]
+    if slot >= 0 and (top == 0 or agenda.block[top - 1, 2] != slot):
+        count[SLOTS] = slot  # this was the last block held in that slot
+    slot = count[SLOTS]
+    copy_state(states.context, held[slot])
+    nest.parts_from[y], nest.parts[y] = count[PARTS], kept - 1
+    level, received = 0.0, 0.0
+    for i in range(kept):
+        a = points.vertex[i]
+        start = points.rank[a]
+        prefix_state(start, states.prefix, tokens, law, groups, scratch, series[PAIR])
+        rest = outside + mass_across(start, y, tokens, groups)
+        push = derivative(y, states.prefix, states.context, rest, tokens, law, scratch)
+        if i == kept - 1:
+            nest.marginal[y] = received + (1.0 - level) * push
+            break
+        b = points.vertex[i + 1]
+        end, run, below = points.rank[b], points.push[b] - points.push[a], level
+        if run > 0.0:
+            level = min(max(below, (points.gap[b] - points.gap[a]) / run), 1.0)
+        received += (level - below) * push
+        nest.part_base[count[PARTS]], nest.part_share[count[PARTS]] = start, level - below
+        count[PARTS] += 1
+        agenda.block[top, 0], agenda.block[top, 1], agenda.block[top, 2], agenda.block[top, 3] = start, end, slot, y
+        agenda.measure[top, 0] = outside + mass_across(end, y, tokens, groups)
+        agenda.measure[top, 1], agenda.measure[top, 2] = level, 1.0
+        top += 1
+    nest.share[y] = level
+    count[TOP], count[SLOTS] = top, slot + 1
+    count[REPAIRS] += 1

@@ -1,0 +1,110 @@
+"""Where in a block the chain went wrong: the outermost token whose single nest breaks a prefix.
+
+Let ``gap_k = r[s..k) - (Qhat([0, k)) - Qhat([0, s)))``, Qhat with the labels of the ancestors: what the ranks [s, k)
+are to receive, less the least they can. r can be realised in the block if no gap is negative. As the chain goes
+inwards every token moves the gaps; if it ends up with too little for token k, the gap of prefix k became negative at
+some token further out. That token is found by bisection, first among the groups, then inside one.
+"""
+
+from mdsd_core._jit import inner_kernel
+from mdsd_core.transport.nested.chain import PAIR, SCAN, STEP, TABLE
+from mdsd_core.transport.nested.groups import (
+    fill_value_table,
+    mass_across,
+    mass_between,
+    multiply_group,
+    prefix_state,
+    value,
+)
+from mdsd_core.transport.nested.series import (
+    LOWER,
+    UPPER,
+    advance,
+    apply,
+    include_full,
+    set_one,
+    settle,
+)
+from mdsd_core.transport.nested.states import alone, copy_state
+
+
+@inner_kernel
+def _gap_at_group(k, u, first, last, outside, agenda, states, tokens, law, groups, scratch):
+    """The gap of prefix k when the chain came to group u; ``states.prefix`` is the state of the prefix."""
+    end = min(last, groups.edge[u + 1])
+    above = states.above[u % states.above.shape[0]]
+    agenda.counts[SCAN] += 1
+    reached = value(states.prefix, above, outside + mass_across(k, end, tokens, groups), law, scratch)
+    start = value(states.base, above, outside + mass_across(first, end, tokens, groups), law, scratch)
+    return agenda.goal[k] - agenda.goal[first] - (reached - start)
+
+
+@inner_kernel
+def outermost_broken(
+    k, inner, first, last, outside, tolerance, nest, agenda, states, tokens, law, groups, scratch, series
+):
+    """The first token after which the gap of prefix k is below -tolerance, as it is known to be after `inner`."""
+    low, high = groups.of[inner], groups.of[last - 1]
+    top = high
+    prefix_state(k, states.prefix, tokens, law, groups, scratch, series[PAIR])
+    while low < high:
+        u = (low + high) // 2
+        if _gap_at_group(k, u, first, last, outside, agenda, states, tokens, law, groups, scratch) < -tolerance:
+            low = u + 1
+        else:
+            high = u
+    u = low
+    if (
+        u == top
+        and _gap_at_group(k, u, first, last, outside, agenda, states, tokens, law, groups, scratch) < -tolerance
+    ):
+        return last - 1  # from the start, by what was lost further out
+    begin, end = groups.edge[u], min(last, groups.edge[u + 1])
+    if alone(begin, tokens):
+        return begin
+    # inside the group: prefix k as the upper series, prefix `first` as the lower one
+    above = states.above[u % states.above.shape[0]]
+    E, G, table = series[PAIR], series[STEP], series[TABLE]
+    set_one(E, G)
+    mass = mass_between(begin, end, tokens)
+    if k > begin:
+        include_full(E, G, begin, min(first, k), tokens, 1.0, 1.0)
+        include_full(E, G, max(begin, first), k, tokens, 1.0, 0.0)
+        fill_value_table(table, UPPER, groups.state[u], above, outside + mass, law, scratch)
+    else:
+        rest = outside + mass_across(k, begin, tokens, groups) + mass
+        fill_value_table(table, UPPER, states.prefix, above, rest, law, scratch)
+    if first > begin:
+        fill_value_table(table, LOWER, groups.state[u], above, outside + mass, law, scratch)
+    else:
+        rest = outside + mass_across(first, begin, tokens, groups) + mass
+        fill_value_table(table, LOWER, states.base, above, rest, law, scratch)
+    reached, start = apply(table, E)
+    gap = agenda.goal[k] - agenda.goal[first] - (reached - start)
+    share = 0.0
+    lowest = max(inner, begin)
+    for y in range(end - 1, lowest, -1):
+        agenda.counts[SCAN] += 1
+        up, lo = advance(E, G, table, tokens.size[y], tokens.slope[y], share, share, 0.0)
+        share = nest.share[y]
+        gap -= share * (up - lo)
+        if gap < -tolerance:
+            return y
+    return lowest
+
+
+@inner_kernel
+def fill_context(y, last, nest, states, tokens, law, groups, scratch, series):
+    """The state of the ancestors of y."""
+    u = groups.of[y]
+    copy_state(states.above[u % states.above.shape[0]], states.context)
+    end = min(last, groups.edge[u + 1])
+    if y + 1 < end:
+        E, G = series[PAIR], series[STEP]
+        set_one(E, G)
+        share = 0.0
+        for x in range(y + 1, end):
+            advance(E, G, E, tokens.size[x], tokens.slope[x], share, 0.0, 0.0)
+            share = nest.share[x]
+        settle(E, G, share, 0.0)
+        multiply_group(states.context, E, UPPER, mass_between(y + 1, end, tokens), law, scratch)
