@@ -45,7 +45,9 @@ def run_jupyter_book(project: Project, builder: str) -> None:
         str(project.root),
     ]
     command += ["--builder", builder, "--all", "--warningiserror", "--nitpick", "--keep-going", "--quiet"]
-    environment = {**os.environ, "JUPYTER_PREFER_ENV_PATH": "1"}
+    # The docstrings of the reference are those of this checkout, whatever is installed.
+    paths = os.pathsep.join([str(project.root), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "JUPYTER_PREFER_ENV_PATH": "1", "PYTHONPATH": paths}
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, text=True, capture_output=True)
     if done.returncode:
         said = _COLOURS.sub("", done.stdout + "\n" + done.stderr).splitlines()

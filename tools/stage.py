@@ -115,8 +115,12 @@ def toc_files(toc: Any) -> set[str]:
     return own.union(*(toc_files(value) for value in toc.values() if isinstance(value, (list, dict))))
 
 
+def _listed(project: Project) -> set[str]:
+    return {name.removesuffix(".md").removesuffix(".ipynb") for name in toc_files(_yaml(project.book / "_toc.yml"))}
+
+
 def _check_toc(project: Project, stage: Path) -> None:
-    listed = {name.removesuffix(".md").removesuffix(".ipynb") for name in toc_files(_yaml(project.book / "_toc.yml"))}
+    listed = _listed(project)
     pages = [path for suffix in ("*.md", "*.ipynb") for path in stage.rglob(suffix)]
     present = {path.relative_to(stage).with_suffix("").as_posix() for path in pages}
     problems = [f"{name} is not listed: add `- file: {name}` where it belongs" for name in sorted(present - listed)]
@@ -199,8 +203,10 @@ def stage_book(project: Project, profile: str) -> tuple[Facts, str]:
     stage = project.stage
     shutil.rmtree(stage, ignore_errors=True)
     _stage_files(project, notebooks, profile)
-    for name, render in GENERATED.items():
-        (stage / f"{name}.md").write_text(render(project, profile), encoding="utf-8")
+    for name in GENERATED.keys() & _listed(project):
+        page = stage / f"{name}.md"
+        page.parent.mkdir(exist_ok=True)
+        page.write_text(GENERATED[name](project, profile), encoding="utf-8")
 
     def read(name: str) -> Results:
         return read_results(name, folder=Place(project.executed(profile), name).results)
