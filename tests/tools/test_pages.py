@@ -2,7 +2,8 @@
 
 import re
 
-from tools.pages import faults
+from mdsd_core.prompts import PROMPT_SETS
+from tools.pages import architecture, cards, documents, faults
 from tools.project import HERE
 
 
@@ -22,3 +23,42 @@ def test_every_test_on_the_list_exists():
         source = (HERE.root / "tests" / file).read_text(encoding="utf-8")
         assert not name or re.search(rf"^ *def {name}\(", source, re.MULTILINE), place
     assert len([place for place in named if "::" not in place]) < 5
+
+
+def test_the_drawing_shows_every_import():
+    uses = architecture.imports(HERE)
+    assert set(uses) == set(architecture.PLACES) == set(architecture.WORDS)
+    assert {"distributions", "schemes", "verifiers"} <= uses["decoding"]
+    lower, across = architecture.down(uses), architecture.up(uses)
+    for part, used in uses.items():
+        followed, seen = {part}, set()
+        while followed:
+            seen |= followed
+            followed = {name for one in followed for name in lower[one]} - seen
+        assert used - across[part] <= seen, part
+    drawing = architecture.draw(uses)
+    assert drawing.count("<line ") == sum(map(len, lower.values())) + sum(map(len, across.values()))
+    assert all(f">{part}</text>" in drawing for part in uses)
+
+
+def test_the_lower_parts_know_nothing_of_the_upper_ones():
+    uses = architecture.imports(HERE)
+    upper = {"decoding", "batched", "models", "study", "cli"}
+    for part in ("distributions", "schemes", "transport", "verifiers", "prompts"):
+        assert not uses[part] & upper, part
+    assert all("study" not in used and "cli" not in used for part, used in uses.items() if part not in ("study", "cli"))
+
+
+def test_the_cards_name_every_set_with_its_licence():
+    page = cards.render(HERE, "ci")
+    for name, one in PROMPT_SETS.items():
+        assert f"| `{name}` | {one.about} | {one.licence} |" in page
+    assert "[[" not in page
+    lock = (HERE.root / "assets.lock").read_text(encoding="utf-8")
+    assert re.search(r"package `([\w-]+)`, pinned by hash", page)[1] in lock
+
+
+def test_links_to_files_of_the_repository_become_words():
+    page = documents.contributing(HERE, "ci")
+    assert page.startswith("# Contributing")
+    assert not re.search(r"\]\((?!https?://|#)", page)

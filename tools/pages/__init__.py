@@ -2,13 +2,17 @@
 
 from collections.abc import Callable
 
-from tools.pages import api, execution, faults
+from tools.pages import api, architecture, cards, documents, execution, faults
 from tools.project import Project
 
 #: By the name of the page; list the page in ``book/_toc.yml`` too.
 GENERATED: dict[str, Callable[[Project, str], str]] = {
     "api/overview": api.render,
     **{page: api.render_part(page) for page in api.PARTS},
+    "architecture": architecture.render,
+    "cards": cards.render,
+    "changelog": documents.changelog,
+    "contributing": documents.contributing,
     "execution": execution.render,
     "faults": faults.render,
 }
