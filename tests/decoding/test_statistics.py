@@ -12,6 +12,8 @@ from mdsd_core.decoding.scoring import CachedModel
 from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import load_pair
+from mdsd_core.prompts import load_prompts
+from mdsd_core.study.statistics import bootstrap_mean
 from mdsd_core.verifiers import Estimate, verifier, verifiers_for
 from tests.decoding.oracle import make_loop
 from tests.decoding.tiny import TableModel
@@ -103,9 +105,18 @@ def smollm2():
     return pair, CachedModel(pair.target.model, pair.vocab_size), CachedModel(pair.draft.model, pair.vocab_size)
 
 
+@pytest.fixture(scope="module")
+def twelve_prompts():
+    """The pair, scorers of both models, and twelve prompts: enough for an interval over prompts."""
+    pair, target, draft = smollm2()
+    return target, draft, [pair.target.encode(prompt.text, chat=True)[:300] for prompt in load_prompts("mt_bench", 12)]
+
+
 def martingale(target, draft, prompts, scheme, name, count, branching):
+    """z-scores of all visits, and the tokens a round accepts and draws, with the prompt of each round."""
     rule = Recorded(verifier(name))
     family = scheme_family(scheme)
+    tokens, of_prompt = [], []
     for i, prompt in enumerate(prompts):
         loop, _ = make_loop(
             target,
@@ -120,7 +131,9 @@ def martingale(target, draft, prompts, scheme, name, count, branching):
         )
         while loop.active:
             loop.step()
-    return z_scores(rule.visits), loop.records
+        tokens += [record.accepted + 1 for record in loop.records]
+        of_prompt += [str(i)] * len(loop.records)
+    return z_scores(rule.visits), tokens, of_prompt
 
 
 @pytest.mark.model
@@ -149,14 +162,12 @@ def test_greedy_decoding_of_smollm2_is_plain_greedy():
         for name in sorted(set(verifiers_for(scheme_family(scheme)(4))) & set(verifiers_for(scheme_family(scheme)(2))))
     ],
 )
-def test_acceptance_on_smollm2_is_the_exact_one(scheme, name):
+def test_acceptance_on_smollm2_is_the_exact_one(scheme, name, twelve_prompts, record_property):
     """skip4, T = 0.7, tree (4, 2, 2): |z| < 4 (6e-5 a score, two-sided) over all visits and at every depth."""
-    pair, target, draft = smollm2()
-    prompts = [
-        pair.target.encode(text, chat=True)
-        for text in ("Explain how tides work.", "Write a short story about a lighthouse.", "What is a prime number?")
-    ]
-    scores, records = martingale(target, draft, prompts, scheme, name, 48, (4, 2, 2))
-    assert records
-    assert scores
+    scores, tokens, of_prompt = martingale(*twelve_prompts, scheme, name, 20, (4, 2, 2))
+    efficiency = bootstrap_mean(tokens, of_prompt, seed=0)
+    record_property("z", [round(z, 2) for z in scores])
+    record_property("block_efficiency", [round(x, 3) for x in (efficiency.mean, efficiency.low, efficiency.high)])
+    print(f"{scheme}, {name}: z {scores}; {len(tokens)} rounds, block efficiency {efficiency}")  # with `pytest -rP`
+    assert len(scores) >= 4  # against the drafts at hand: over all, and at each of three depths
     assert max(abs(z) for z in scores) < 4
