@@ -81,10 +81,41 @@ def test_bound_is_the_optimal_rate(pairs):
 def test_compare_never_exceeds_the_optimum(tmp_path):
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "pairs.npz", p=rng.dirichlet(np.ones(6), 3), q=rng.dirichlet(np.ones(6), 3))
-    rows = json.loads(mdsd("compare", tmp_path / "pairs.npz", "-n", 2, "--json").stdout)["rows"]
-    assert {"rrs", "rrs_without"} <= {row["verifier"] for row in rows}
+    out = json.loads(mdsd("compare", tmp_path / "pairs.npz", "-n", 2, "--json").stdout)
+    rows = out["rows"]
+    assert {"rrs", "rrs_without", "spechub", "optimal"} <= {row["verifier"] for row in rows}
     assert all(row["acceptance"] <= row["optimum"] + 1e-12 for row in rows if row["exact"])
-    assert "gap" in mdsd("compare", tmp_path / "pairs.npz", "-n", 2).stdout
+    assert all(row["tokens_per_round"] == pytest.approx(1 + row["acceptance"], abs=1e-12) for row in rows)
+    assert out["best"]["tokens_per_round"] == pytest.approx(max(row["tokens_per_round"] for row in rows), abs=1e-9)
+    shown = mdsd("compare", tmp_path / "pairs.npz", "-n", 2).stdout
+    assert "gap" in shown
+    assert f"n = 2, {out['best']['scheme']}" in shown
+
+
+@pytest.fixture
+def own_prompts(tmp_path):
+    path = tmp_path / "prompts.jsonl"
+    path.write_text("\n".join(json.dumps({"id": str(i), "text": text}) for i, text in enumerate(("one", "two words"))))
+    return path
+
+
+def test_compare_on_a_pair_of_models(tmp_path, own_prompts):
+    plot = tmp_path / "plot.png"
+    pair = ["--target", "tiny-random", "--draft", "tiny-random-draft", "--set", own_prompts, "-m", 10, "--stride", 3]
+    out = json.loads(mdsd("compare", *pair, "-n", 1, "-n", 2, "--depth", 2, "--plot", plot, "--json").stdout)
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert (out["texts"], out["vocabulary"]) == (2, 257)
+    for row in out["rows"]:
+        assert row["nodes"] == row["n"] + row["n"] ** 2
+        assert 1 < row["tokens_per_round"] <= 3
+        assert row["tokens_per_second"] == pytest.approx(1e3 * row["tokens_per_round"] / row["round_ms"])
+        assert row["low"] <= row["acceptance"] <= row["high"]
+    assert out["best"]["tokens_per_second"] == max(row["tokens_per_second"] for row in out["rows"])
+    shown = mdsd("compare", *pair, "-n", 2).stdout
+    assert "times plain decoding" in " ".join(shown.split())
+    same = json.loads(mdsd("compare", *pair[:2], "--draft", "tiny-random", *pair[4:], "-n", 1, "--json").stdout)
+    rates = {(row["scheme"], row["verifier"]): row["acceptance"] for row in same["rows"]}
+    assert rates["with_replacement", "rrs"] == pytest.approx(1.0, abs=1e-12)  # a draft that is the target
 
 
 def test_bench_says_whether_drafts_pay():
@@ -116,6 +147,11 @@ def test_models_are_listed_and_checked():
         (["generate", "hi", *TINY, "--draft", "ngram:/no/such/file"], 2, "there is no file"),
         (["generate", "hi", *TINY, "--draft", "/no/such/folder"], 3, "could not be loaded"),
         (["bound", "nothing.json"], 2, "there is no file"),
+        (["compare"], 2, "give a file with p and q, or --target and --draft"),
+        (["compare", "--target", "tiny-random"], 2, "give a file with p and q, or --target and --draft"),
+        (["compare", "a.json", "--depth", "2"], 2, "--depth needs --target and --draft"),
+        (["compare", "a.json", "--plot", "a.doc"], 2, "--plot must end in"),
+        (["compare", "--target", "tiny-random", "--draft", "/no/such/folder"], 3, "could not be loaded"),
         (["generate"], 2, "Missing argument"),
     ],
 )

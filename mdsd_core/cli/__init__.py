@@ -6,8 +6,9 @@ interrupted. Errors say what to do.
 
 import typer
 
-from mdsd_core.cli.arrays import bound, compare
+from mdsd_core.cli.arrays import bound
 from mdsd_core.cli.bench import bench
+from mdsd_core.cli.compare import compare
 from mdsd_core.cli.generate import generate
 from mdsd_core.cli.models import models
 

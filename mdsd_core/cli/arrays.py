@@ -1,8 +1,8 @@
-"""``mdsd bound`` and ``mdsd compare``: acceptance rates of a user's own p and q."""
+"""``mdsd bound``: the optimal acceptance rate of a user's own p and q."""
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -70,55 +70,3 @@ def bound(
         for row in rows:
             table.add_row(str(row["n"]), f"{row['rate']:.6f}")
         console.print(table)
-
-
-def compare(
-    file: File,
-    n: Numbers = [2, 4],  # noqa: B006
-    as_json: Json = False,
-) -> None:
-    """Every scheme and verifier on your p and q: acceptance, and how far it stays below the optimum."""
-    with reported():
-        p, q = read_pairs(file)
-        rows = [row for k in n for row in compare_rows(p, q, k)]
-        if as_json:
-            print_json({"contexts": len(p), "rows": rows})
-            return
-        table = Table("n", "scheme", "verifier", "acceptance", "optimum", "gap", title=f"{len(p)} context(s)")
-        for row in rows:
-            exact = "" if row["exact"] else " ±"
-            table.add_row(
-                str(row["n"]),
-                row["scheme"],
-                row["verifier"],
-                f"{row['acceptance']:.4f}{exact}",
-                f"{row['optimum']:.4f}",
-                f"{row['optimum'] - row['acceptance']:.4f}",
-            )
-        console.print(table)
-        if not all(row["exact"] for row in rows):
-            console.print("±: an estimate; --json gives its interval")
-
-
-def compare_rows(p: NDArray[np.float64], q: NDArray[np.float64], n: int) -> list[dict[str, Any]]:
-    """One row for each scheme with n drafts and each verifier that is lossless for it, means over contexts."""
-    from mdsd_core.decoding.families import FAMILIES
-    from mdsd_core.transport.subset import optimal_acceptance
-    from mdsd_core.verifiers import Estimate, verifier, verifiers_for
-
-    rows = []
-    for name, family in FAMILIES.items():
-        if name == "spechub" and n != 2:
-            continue
-        scheme = family(n)
-        best = float(np.mean([optimal_acceptance(a, b, scheme).rate for a, b in zip(p, q)]))
-        for rule in verifiers_for(scheme):
-            values = [verifier(rule).acceptance(a, b, scheme) for a, b in zip(p, q)]
-            exact = not any(isinstance(v, Estimate) for v in values)
-            low, middle, high = (
-                float(np.mean([getattr(v, at) if isinstance(v, Estimate) else v for v in values]))
-                for at in ("low", "value", "high")
-            )
-            row = {"n": n, "scheme": name, "verifier": rule, "acceptance": middle, "optimum": best, "exact": exact}
-            rows.append(row if exact else {**row, "low": low, "high": high})
-    return rows

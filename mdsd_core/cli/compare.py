@@ -1,0 +1,173 @@
+"""``mdsd compare``: every scheme and verifier on a user's own p and q, or on a pair of models."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import Progress
+from rich.table import Table
+
+from mdsd_core.cli.arrays import Numbers, read_pairs
+from mdsd_core.cli.console import DraftTemperature, Json, Temperature, console, errors, print_json, reported
+
+if TYPE_CHECKING:
+    from mdsd_core.study.settings import Contexts, RoundCost, Setting
+
+_OF_PAIR = "Models"
+
+
+def compare(
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="A .json or .npz file with 'p' and 'q': one row of probabilities each, or one a context."),
+    ] = None,
+    n: Numbers = [2, 4],  # noqa: B006
+    target: Annotated[
+        str | None,
+        typer.Option(help="Instead of a file: the target model, by name, folder or hub id.", rich_help_panel=_OF_PAIR),
+    ] = None,
+    draft: Annotated[
+        str | None, typer.Option(help="The draft model, or 'skip:17,14'.", rich_help_panel=_OF_PAIR)
+    ] = None,
+    temperature: Temperature = 0.7,
+    draft_temperature: DraftTemperature = None,
+    prompt_set: Annotated[
+        str, typer.Option("--set", help="Prompt set, or a .jsonl file of your own.", rich_help_panel=_OF_PAIR)
+    ] = "mt_bench",
+    prompts: Annotated[int, typer.Option(min=1, help="How many prompts.", rich_help_panel=_OF_PAIR)] = 12,
+    tokens: Annotated[
+        int, typer.Option("--max-new-tokens", "-m", min=1, help="Length of a text.", rich_help_panel=_OF_PAIR)
+    ] = 32,
+    stride: Annotated[
+        int, typer.Option(min=1, help="A round begins at every so many-th position.", rich_help_panel=_OF_PAIR)
+    ] = 8,
+    depth: Annotated[
+        int, typer.Option(min=1, help="Levels of the draft tree, n drafts at every node.", rich_help_panel=_OF_PAIR)
+    ] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Of the texts.", rich_help_panel=_OF_PAIR)] = 0,
+    plot: Annotated[Path | None, typer.Option(help="Draw the comparison too: a .png, .svg or .pdf file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Which setting to use: acceptance, distance from the optimum, tokens a round and cost of every one.
+
+    On p and q of your own (a file), or on a pair of models (--target and --draft), whose passes are timed as well.
+    Acceptances are computed at each context, not sampled.
+    """
+    with reported():
+        if (file is None) == (target is None) or (target is None) != (draft is None):
+            raise ValueError("give a file with p and q, or --target and --draft")
+        if plot is not None and plot.suffix not in (".png", ".svg", ".pdf"):
+            raise ValueError(f"--plot must end in .png, .svg or .pdf, got {plot.name!r}")
+        from mdsd_core.study.settings import Contexts, best_setting, compare_settings, count_settings, draw_settings
+
+        if file is not None:
+            if depth > 1:
+                raise ValueError("--depth needs --target and --draft: rows of a file do not follow each other")
+            contexts, costs = Contexts.of_rows(*read_pairs(file)), None
+        else:
+            assert target is not None
+            assert draft is not None
+            contexts, costs = _of_models(
+                target, draft, temperature, draft_temperature, prompt_set, prompts, tokens, stride, depth, seed
+            )
+        with _bar(count_settings(n)) as progress:
+            settings = compare_settings(contexts, n, costs, progress=progress)
+        if plot is not None:
+            draw_settings(settings).savefig(plot)
+        if as_json:
+            print_json(
+                {
+                    "contexts": len(contexts.pairs),
+                    "texts": len(set(contexts.prompts)),
+                    "vocabulary": int(contexts.pairs[0][0].size),
+                    "depth": depth,
+                    "rows": [_row(setting) for setting in settings],
+                    "best": _row(best_setting(settings)),
+                }
+            )
+            return
+        _print(contexts, settings, best_setting(settings), depth)
+
+
+def _of_models(
+    target: str,
+    draft: str,
+    temperature: float,
+    draft_temperature: float | None,
+    prompt_set: str,
+    count: int,
+    tokens: int,
+    stride: int,
+    depth: int,
+    seed: int,
+) -> "tuple[Contexts, Callable[[int], RoundCost]]":
+    from mdsd_core.distributions import SamplingParams
+    from mdsd_core.models import load_pair
+    from mdsd_core.prompts import load_prompts
+    from mdsd_core.study.settings import contexts_of_pair, round_cost
+
+    pair = load_pair(target, draft)
+    sampling = SamplingParams(temperature)
+    of_draft = None if draft_temperature is None else SamplingParams(draft_temperature)
+    contexts = contexts_of_pair(
+        pair, load_prompts(prompt_set, count), sampling, of_draft, tokens=tokens, stride=stride, depth=depth, seed=seed
+    )
+    before = [token % pair.vocab_size for token in range(1, 65)]  # passes take as long whatever the tokens
+    return contexts, lambda n: round_cost(pair, before, n, depth)
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[Callable[[], None]]:
+    with Progress(console=errors, transient=True) as bar:
+        task = bar.add_task("settings", total=total)
+        yield lambda: bar.advance(task)
+
+
+def _row(setting: "Setting") -> dict[str, Any]:
+    row = {key: value for key, value in vars(setting).items() if value is not None and key != "acceptance"}
+    a = setting.acceptance
+    interval = {} if a.prompts < 2 and setting.exact else {"low": a.low, "high": a.high}
+    return {**row, "acceptance": a.mean, **interval, "gap": setting.optimum - a.mean}
+
+
+def _print(contexts: "Contexts", settings: "Sequence[Setting]", best: "Setting", depth: int) -> None:
+    timed = best.tokens_per_second is not None
+    texts = len(set(contexts.prompts))
+    table = Table(title=f"{len(contexts.pairs)} context(s) of {texts} text(s), V = {contexts.pairs[0][0].size:,}")
+    for name in ("n", "scheme", "verifier"):
+        table.add_column(name)
+    for name in ("acceptance", "interval", "gap", "tokens/round", "verify, ms"):
+        table.add_column(name, justify="right")
+    if timed:
+        for name in ("nodes", "round, ms", "tokens/s", "x plain"):
+            table.add_column(name, justify="right")
+    for s in settings:
+        a = s.acceptance
+        interval = "" if a.prompts < 2 and s.exact else f"{a.low:.3f}-{a.high:.3f}"
+        cells = [
+            str(s.n),
+            s.scheme,
+            s.verifier,
+            f"{a.mean:.4f}{'' if s.exact else ' ±'}",
+            interval,
+            f"{max(s.optimum - a.mean, 0.0):.4f}",
+            f"{s.tokens_per_round:.3f}",
+            f"{s.verify_ms:.2f}",
+        ]
+        if timed:
+            cells += [str(s.nodes), f"{s.round_ms:.0f}", f"{s.tokens_per_second:.1f}", f"{s.speedup:.2f}"]
+        table.add_row(*cells, style="bold green" if s is best else None)
+    console.print(table)
+    if not all(s.exact for s in settings):
+        console.print("±: some contexts have a bracket or an interval; the interval takes it in")
+    if timed:
+        console.print(
+            f"Most tokens a second: n = {best.n}, {best.scheme}, {best.verifier}, {best.speedup:.2f} times plain "
+            f"decoding (estimated from the parts of a round; trees of {depth} level(s), n drafts at every node)."
+        )
+        if best.speedup is not None and best.speedup < 1:
+            console.print("Drafts do not pay on this machine with these models.")
+    else:
+        console.print(f"Most tokens a round: n = {best.n}, {best.scheme}, {best.verifier}.")

@@ -1,0 +1,379 @@
+"""Which setting to use: numbers of drafts, schemes and verifiers on given p and q, with what each brings and costs."""
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from mdsd_core.decoding.families import FAMILIES
+from mdsd_core.decoding.scoring import Block, CachedModel
+from mdsd_core.decoding.tree import DraftTree
+from mdsd_core.distributions import SamplingParams
+from mdsd_core.models import ModelPair
+from mdsd_core.prompts import Prompt
+from mdsd_core.schemes import Scheme
+from mdsd_core.study.contexts import draw_continuations
+from mdsd_core.study.figures import MARKERS, PALETTE
+from mdsd_core.study.forcing import positions
+from mdsd_core.study.statistics import Interval, bootstrap_mean
+from mdsd_core.transport.subset import optimal_acceptance
+from mdsd_core.verifiers import Estimate, Verifier, verifier, verifiers_for
+
+#: On how many contexts drawing and verification are timed, and how often a pass of a model.
+_TIMED, _PASSES = 8, 3
+
+
+@dataclass(frozen=True, eq=False)
+class Contexts:
+    """Pairs of distributions to compare settings on.
+
+    Attributes
+    ----------
+    pairs : sequence of (ndarray, ndarray)
+        p and q of each context, float64, shape [V].
+    prompts : sequence of str
+        The text each context belongs to: what intervals resample.
+    windows : ndarray of int, shape [W, depth]
+        Contexts that follow each other in a text, one row for each beginning of a round.
+    """
+
+    pairs: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]
+    prompts: Sequence[str]
+    windows: NDArray[np.int64]
+
+    @classmethod
+    def of_rows(cls, p: NDArray[np.float64], q: NDArray[np.float64]) -> "Contexts":
+        """Rows that have nothing to do with each other, each a text of its own; shape [contexts, V]."""
+        return cls(list(zip(p, q)), [str(i) for i in range(len(p))], np.arange(len(p))[:, None])
+
+
+@dataclass(frozen=True)
+class RoundCost:
+    """What the models cost in a round, in milliseconds.
+
+    Attributes
+    ----------
+    nodes : int
+        Drafts in the tree.
+    inner : int
+        Nodes at which drafts are drawn.
+    plain, target, draft : float
+        A target pass over one token; one over the tree; all draft passes of the tree.
+    """
+
+    nodes: int
+    inner: int
+    plain: float
+    target: float
+    draft: float
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One number of drafts with one scheme and verifier.
+
+    Attributes
+    ----------
+    n, scheme, verifier
+        The setting; schemes by their names in :data:`~mdsd_core.decoding.families.FAMILIES`.
+    acceptance : Interval
+        Mean over contexts of the probability that a draft is accepted at a node, with its interval over texts (none for
+        a single one). Where the library gives brackets or intervals for a context, the ends take them in.
+    exact : bool
+        False if some context has such a bracket or interval.
+    optimum : float
+        Mean optimal acceptance rate of the scheme.
+    tokens_per_round : float
+        One more than the drafts accepted along a path; see :func:`compare_settings`.
+    draw_ms, verify_ms : float
+        Drawing the drafts of a node; preparing and verifying it. Processor time of one thread, medians.
+    nodes : int or None
+        Drafts in the tree of a round, if models were given.
+    round_ms, tokens_per_second, speedup : float or None
+        A whole round; what it brings, also against plain decoding. Estimates from the costs of its parts.
+    """
+
+    n: int
+    scheme: str
+    verifier: str
+    acceptance: Interval
+    exact: bool
+    optimum: float
+    tokens_per_round: float
+    draw_ms: float
+    verify_ms: float
+    nodes: int | None = None
+    round_ms: float | None = None
+    tokens_per_second: float | None = None
+    speedup: float | None = None
+
+
+def contexts_of_pair(
+    pair: ModelPair,
+    prompts: Sequence[Prompt],
+    sampling: SamplingParams,
+    draft_sampling: SamplingParams | None = None,
+    *,
+    tokens: int = 32,
+    stride: int = 8,
+    depth: int = 1,
+    seed: int = 0,
+) -> Contexts:
+    """Contexts from texts that the target draws for these prompts.
+
+    Parameters
+    ----------
+    pair : ModelPair
+        Target and draft model.
+    prompts : sequence of Prompt
+        Their texts are drawn anew.
+    sampling, draft_sampling : SamplingParams
+        From logits to p and to q; the drafts' default to the target's.
+    tokens : int
+        The longest text.
+    stride : int
+        A round begins at every so many-th position.
+    depth : int
+        How many positions in a row belong to a round.
+    seed : int
+        Of the texts.
+
+    Returns
+    -------
+    Contexts
+
+    Raises
+    ------
+    ValueError
+        If no text is as long as `depth`.
+    """
+    for name, value in (("tokens", tokens), ("stride", stride), ("depth", depth)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    texts = draw_continuations(pair.target, prompts, sampling, seed=seed, max_new_tokens=tokens)
+    pairs: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
+    of_prompt: list[str] = []
+    windows: list[list[int]] = []
+    for text in texts:
+        starts = range(0, len(text.tokens) - depth + 1, stride)
+        wanted = {start + i for start in starts for i in range(depth)}
+        place = {}
+        for position in positions(pair.target, {"draft": pair.draft}, [text], sampling, draft_sampling):
+            if position.index in wanted:
+                place[position.index] = len(pairs)
+                pairs.append((position.p, position.q["draft"]))
+                of_prompt.append(text.key)
+        windows += [[place[start + i] for i in range(depth)] for start in starts]
+    if not windows:
+        raise ValueError(f"no text has {depth} tokens: ask for a smaller depth, or for other prompts")
+    return Contexts(pairs, of_prompt, np.array(windows))
+
+
+def round_cost(pair: ModelPair, prompt: Sequence[int], n: int, depth: int = 1) -> RoundCost:
+    """Time the models' passes of one round with a tree of n drafts at every node.
+
+    Equal drafts count as nodes of their own, so for drafts with replacement this is the most it can cost.
+
+    Parameters
+    ----------
+    pair : ModelPair
+        Target and draft model, on any device.
+    prompt : sequence of int
+        What stands before the tree.
+    n, depth : int
+        The tree: n children at every node, `depth` levels.
+    """
+    tree = DraftTree.from_branching((n,) * depth)
+    target, draft = (CachedModel(model.model, pair.vocab_size) for model in (pair.target, pair.draft))
+    for scorer in (target, draft):
+        scorer.feed([Block.chain(prompt[:-1], 1)])
+        scorer.commit([range(len(prompt) - 1)])
+    root, token = prompt[-1], prompt[0]
+    whole = Block([root, *[token] * tree.size], list(tree.parents), tree.size + 1)
+    levels = [Block([root], [-1], 1)]
+    first = 1
+    for count in tree.nodes_per_depth[:-1]:
+        levels.append(Block([token] * count, list(tree.parents[first : first + count]), count))
+        first += count
+    return RoundCost(
+        tree.size,
+        sum(len(block.tokens) for block in levels),
+        _pass_ms(target, [Block([root], [-1], 1)]),
+        _pass_ms(target, [whole]),
+        _pass_ms(draft, levels),
+    )
+
+
+def _pass_ms(scorer: CachedModel, blocks: Sequence[Block]) -> float:
+    spent = []
+    for _ in range(_PASSES + 1):
+        started = time.perf_counter()
+        for block in blocks:
+            logits = scorer.feed([block])
+        logits[0][0, 0].item()  # waits for the device
+        spent.append(time.perf_counter() - started)
+        scorer.forget()
+    return 1e3 * statistics.median(spent[1:])
+
+
+def compare_settings(
+    contexts: Contexts,
+    drafts: Sequence[int],
+    costs: Callable[[int], RoundCost] | None = None,
+    *,
+    progress: Callable[[], None] = lambda: None,
+) -> list[Setting]:
+    """Every scheme with every verifier that is lossless for it.
+
+    Parameters
+    ----------
+    contexts : Contexts
+        Where to measure.
+    drafts : sequence of int
+        Numbers of drafts.
+    costs : callable, optional
+        Number of drafts -> what the models cost, such as :func:`round_cost`.
+    progress : callable
+        Called after each setting.
+
+    Returns
+    -------
+    list of Setting
+        By number of drafts, scheme and verifier.
+
+    Notes
+    -----
+    Acceptance at a node is computed, not sampled. Tokens per round are the mean over windows of
+    ``1 + a_1 + a_1 a_2 + ...``, a the acceptances at positions of a text of the target's that follow each other: what a
+    tree with n drafts at every node brings if acceptance did not hang on which token was accepted. For one level
+    (``1 + a_1``) nothing is assumed.
+
+    Examples
+    --------
+    >>> p, q = np.array([[0.5, 0.3, 0.2]]), np.array([[0.2, 0.3, 0.5]])
+    >>> settings = compare_settings(Contexts.of_rows(p, q), [2])
+    >>> for s in settings:
+    ...     if s.verifier in ("rrs", "rrs_without") and "replacement" in s.scheme:
+    ...         print(s.scheme, round(s.acceptance.mean, 6), round(s.optimum, 6), round(s.tokens_per_round, 6))
+    with_replacement 0.76 0.86 1.76
+    without_replacement 0.82 0.985714 1.82
+    """
+    settings = []
+    for n in drafts:
+        cost = None if costs is None else costs(n)
+        for name, family in FAMILIES.items():
+            if name == "spechub" and n != 2:
+                continue
+            scheme = family(n)
+            optimum = float(np.mean([optimal_acceptance(p, q, scheme).rate for p, q in contexts.pairs]))
+            for rule in verifiers_for(scheme):
+                settings.append(_setting(contexts, n, name, scheme, verifier(rule), optimum, cost))
+                progress()
+    return settings
+
+
+def count_settings(drafts: Sequence[int]) -> int:
+    """How many settings :func:`compare_settings` goes through.
+
+    >>> count_settings([2]) > count_settings([4]) > 0
+    True
+    """
+    return sum(
+        len(verifiers_for(family(n)))
+        for n in drafts
+        for name, family in FAMILIES.items()
+        if name != "spechub" or n == 2
+    )
+
+
+def _setting(
+    contexts: Contexts, n: int, name: str, scheme: Scheme, rule: Verifier, optimum: float, cost: RoundCost | None
+) -> Setting:
+    values = [rule.acceptance(p, q, scheme) for p, q in contexts.pairs]
+    exact = not any(isinstance(value, Estimate) for value in values)
+    low, a, high = (
+        np.array([getattr(value, at) if isinstance(value, Estimate) else value for value in values])
+        for at in ("low", "value", "high")
+    )
+    of_low, of_value, of_high = (bootstrap_mean(x, contexts.prompts, seed=0) for x in (low, a, high))
+    ends = (of_low.low, of_high.high) if of_value.prompts > 1 else (float(low.mean()), float(high.mean()))
+    acceptance = Interval(of_value.mean, *ends, of_value.level, of_value.prompts, of_value.positions)
+    reached = np.cumprod(a[contexts.windows], axis=1)
+    tokens = float(1.0 + reached.sum(axis=1).mean())
+    draw_ms, verify_ms = _node_ms(contexts, scheme, rule)
+    setting = Setting(n, name, rule.name, acceptance, exact, optimum, tokens, draw_ms, verify_ms)
+    if cost is None:
+        return setting
+    visited = 1.0 + float(reached[:, :-1].sum(axis=1).mean())
+    whole = cost.target + cost.draft + cost.inner * draw_ms + visited * verify_ms
+    more = {"nodes": cost.nodes, "round_ms": whole, "tokens_per_second": 1e3 * tokens / whole}
+    return Setting(**{**vars(setting), **more, "speedup": tokens * cost.plain / whole})
+
+
+def _node_ms(contexts: Contexts, scheme: Scheme, rule: Verifier) -> tuple[float, float]:
+    rng = np.random.default_rng(0)
+    drawing, verifying = [], []
+    for p, q in [contexts.pairs[0], *contexts.pairs[:: max(1, len(contexts.pairs) // _TIMED)]]:
+        started = time.thread_time()
+        drafts = scheme.sample(q, rng)
+        drawn = time.thread_time()
+        rule.prepare(p, q, scheme).verify(drafts, rng)
+        drawing.append(drawn - started)
+        verifying.append(time.thread_time() - drawn)
+    return 1e3 * statistics.median(drawing[1:]), 1e3 * statistics.median(verifying[1:])  # the first one compiles
+
+
+def best_setting(settings: Sequence[Setting]) -> Setting:
+    """The fastest one, if models were timed; else that of most tokens per round, the cheaper one among equals."""
+    return max(settings, key=lambda s: (s.tokens_per_second or 0.0, round(s.tokens_per_round, 9), -s.verify_ms))
+
+
+def draw_settings(settings: Sequence[Setting]) -> Figure:
+    """Acceptance by number of drafts beside the bounds, and tokens per round against cost."""
+    figure = Figure(figsize=(10.0, 5.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    schemes = list(dict.fromkeys(s.scheme for s in settings))
+    rules = list(dict.fromkeys(s.verifier for s in settings))
+    color = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(schemes)}
+    marker = {name: (*MARKERS, "*", "h", "<", ">")[i % (len(MARKERS) + 4)] for i, name in enumerate(rules)}
+    timed = settings[0].round_ms is not None
+    for scheme in schemes:
+        of_scheme = [s for s in settings if s.scheme == scheme]
+        bound = sorted({(s.n, s.optimum) for s in of_scheme})
+        left.plot(*zip(*bound), "--", color=color[scheme], linewidth=1)
+        for rule in dict.fromkeys(s.verifier for s in of_scheme):
+            rows = [s for s in of_scheme if s.verifier == rule]
+            look = {"color": color[scheme], "marker": marker[rule], "markerfacecolor": "none"}
+            left.plot([s.n for s in rows], [s.acceptance.mean for s in rows], linewidth=0.8, **look)
+            cost = [s.round_ms if s.round_ms is not None else s.verify_ms for s in rows]
+            right.plot(cost, [s.tokens_per_round for s in rows], linestyle="", **look)
+    for n in dict.fromkeys(s.n for s in settings):
+        top = max((s for s in settings if s.n == n), key=lambda s: s.tokens_per_round)
+        x = top.round_ms if top.round_ms is not None else top.verify_ms
+        right.annotate(f"n = {n}", (x, top.tokens_per_round), (0, 7), textcoords="offset points", ha="center")
+    left.set(xlabel="drafts n", ylabel="acceptance at a node", xticks=sorted({s.n for s in settings}))
+    left.set_title("acceptance (dashed: the bound of the scheme)", fontsize=10)
+    right.set(xlabel="milliseconds a round" if timed else "milliseconds a verification", ylabel="tokens a round")
+    right.set_title("what a round brings and costs", fontsize=10)
+    if not timed:
+        right.set_xscale("log")
+    if timed and settings[0].speedup:
+        first = settings[0]
+        plain = first.round_ms * first.speedup / first.tokens_per_round  # type: ignore[operator]
+        edges = np.array([0.0, max(s.round_ms or 0.0 for s in settings)])
+        right.plot(edges, np.maximum(edges / plain, 0.0), ":", color="0.4")
+        right.set_ylim(bottom=1.0)
+    handles = [Line2D([], [], color=color[name], label=name.replace("_", " ")) for name in schemes]
+    handles += [
+        Line2D([], [], color="0.2", marker=marker[name], linestyle="", markerfacecolor="none", label=name)
+        for name in rules
+    ]
+    if timed:
+        handles.append(Line2D([], [], color="0.4", linestyle=":", label="as fast as plain decoding"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=5, fontsize=8)
+    return figure
