@@ -35,6 +35,11 @@ class Prompt:
         Where it comes from and under which terms.
     printable : bool
         False: neither the text nor anything generated from it may be shown in the book or kept in the repository.
+
+    Examples
+    --------
+    >>> Prompt("mine", "1", "Say hello.", chat=True, licence="my own", printable=True).key
+    'mine/1'
     """
 
     set: str
@@ -62,6 +67,11 @@ class PromptSet:
         As in :class:`Prompt`, for all of them.
     about : str
         One line for a reader.
+
+    Examples
+    --------
+    >>> PROMPT_SETS["mt_bench"].printable, PROMPT_SETS["xsum"].printable
+    (True, False)
     """
 
     read: Callable[[], Iterator[tuple[str, str]]]
@@ -148,6 +158,11 @@ class HubSet:
         Which part of the data set.
     chat, licence, printable
         As in :class:`Prompt`; not printable unless you say so.
+
+    Examples
+    --------
+    >>> HubSet("someone/questions", "Q: {question}").split
+    'test'
     """
 
     dataset: str

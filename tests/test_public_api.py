@@ -99,3 +99,17 @@ def test_a_wrong_reference_is_noticed():
     assert not exists("Scheme.nothing", [home])
     assert exists("Scheme.sample", [home])
     assert exists("mdsd_core.transport.coupling.iid_plan", [home])
+
+
+@pytest.mark.parametrize("page", NAMES)
+def test_every_public_name_has_an_example(page):
+    """In its own docstring or that of a method; `make test` runs them all."""
+    for one in NAMES[page]:
+        node = api._definitions(one.source)[one.name]
+        texts = [
+            ast.get_docstring(part) for part in [node, *node.body] if isinstance(part, ast.FunctionDef | ast.ClassDef)
+        ]
+        assert any(">>>" in (text or "") for text in texts), f"{one.module}.{one.name} has no example"
+        assert not any("+SKIP" in (text or "") for text in texts), (
+            f"{one.module}.{one.name} has an example that is not run"
+        )

@@ -27,6 +27,12 @@ class BatchedVerdict:
         The (lowest) index of the token among the row's drafts, -1 if it is none of them.
     used : Tensor
         How many of the row's uniforms decided: the first ones of its row.
+
+    Examples
+    --------
+    >>> one = BatchedVerdict(torch.tensor([5]), torch.tensor([-1]), torch.tensor([3]))
+    >>> (one.accepted_index >= 0).tolist()
+    [False]
     """
 
     tokens: Tensor

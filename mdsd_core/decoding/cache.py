@@ -17,7 +17,11 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 
 class UnsupportedModel(TypeError):
-    """A model or a cache that draft trees cannot be decoded with exactly."""
+    """A model or a cache that draft trees cannot be decoded with exactly.
+
+    >>> issubclass(UnsupportedModel, Exception)
+    True
+    """
 
 
 def check_model(model: PreTrainedModel) -> int | None:

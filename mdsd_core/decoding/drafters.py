@@ -30,6 +30,12 @@ class Drafter(ABC):
         As of a model: the most tokens it can see at all, and the attention window.
     calls, prefill_calls : int
         Passes so far.
+
+    Examples
+    --------
+    >>> from mdsd_core.decoding.lookup import PromptLookup
+    >>> issubclass(PromptLookup, Drafter), PromptLookup.proposal, ModelDrafter.proposal
+    (True, 'deterministic', 'sampled')
     """
 
     proposal: ClassVar[Literal["sampled", "deterministic"]] = "sampled"
@@ -91,6 +97,13 @@ class ModelDrafter(Drafter):
     -----
     One pass a depth. A round starts by feeding all committed tokens the cache lacks, so that nothing is lost after full
     acceptance (when the last draft was never fed) or after a round without drafts.
+
+    Examples
+    --------
+    >>> from mdsd_core.decoding.scoring import CachedModel
+    >>> from mdsd_core.models import load_model
+    >>> ModelDrafter(CachedModel(load_model("tiny-random-draft").model)).vocab_size
+    257
     """
 
     def __init__(self, scorer: Scorer) -> None:

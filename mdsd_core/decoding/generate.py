@@ -42,6 +42,14 @@ class GenerationResult:
         ``"eos"``, ``"length"``, ``"context"`` (a model sees no further) or ``"interrupted"``.
     metrics : Metrics
         Counts, acceptance numbers and times.
+
+    Examples
+    --------
+    >>> from mdsd_core.models import load_pair
+    >>> pair = load_pair("tiny-random", "tiny-random-draft")
+    >>> result = generate(pair.target, pair.draft, [[97, 98]], tree=(2,), max_new_tokens=4, seeds=0, eos_token_ids=())
+    >>> len(result.tokens[0]), result.finish_reasons, set(result.kinds[0]) <= {"draft", "bonus", "resampled"}
+    (4, ['length'], True)
     """
 
     tokens: list[list[int]]

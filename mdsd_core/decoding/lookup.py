@@ -61,6 +61,11 @@ class PromptLookup(Drafter):
     -----
     Answers with made-up logits that only carry the order of preference, for the scheme ``Deterministic``: those tokens
     are the support, so that fewer drafts are drawn where fewer were found. A proposal costs O(longest x length).
+
+    Examples
+    --------
+    >>> PromptLookup(257).proposal
+    'deterministic'
     """
 
     proposal: ClassVar[Literal["sampled", "deterministic"]] = "deterministic"

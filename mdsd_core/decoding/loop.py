@@ -48,6 +48,11 @@ class StreamEvent:
         The new tokens, how each came about, and its log-probability under the target's distribution.
     finish_reason : str or None
         Set in the last event of a request.
+
+    Examples
+    --------
+    >>> StreamEvent(0, (7, 8), ("draft", "bonus"), (-0.1, -0.7), None).tokens
+    (7, 8)
     """
 
     request: int

@@ -42,6 +42,11 @@ class Visit:
         How many were drawn, repetitions included.
     accepted_index : int
         The (lowest) index of the accepted draft, -1 if none was accepted.
+
+    Examples
+    --------
+    >>> Visit(depth=1, drafts=4, accepted_index=-1).drafts
+    4
     """
 
     depth: int
@@ -65,6 +70,11 @@ class RoundRecord:
         Drafts accepted by the rule.
     emitted : int
         Tokens emitted after cuts.
+
+    Examples
+    --------
+    >>> RoundRecord(request=0, drawn=4, visits=(Visit(1, 4, 2),), accepted=1, emitted=2).accepted
+    1
     """
 
     request: int
@@ -76,7 +86,11 @@ class RoundRecord:
 
 @dataclass
 class Times:
-    """Seconds spent by kind of work."""
+    """Seconds spent by kind of work.
+
+    >>> Times(draft=1.0, target=2.0).total
+    3.0
+    """
 
     draft: float = 0.0
     scheme: float = 0.0
@@ -112,6 +126,13 @@ class Metrics:
         Further passes over long prompts, target and draft.
     times : Times
         Seconds by kind of work.
+
+    Examples
+    --------
+    >>> one = RoundRecord(0, 6, (Visit(1, 2, 0), Visit(2, 2, -1)), 1, 2)
+    >>> run = Metrics((one,), gamma=2, target_calls=1, draft_calls=2)
+    >>> run.block_efficiency, run.accepted_by_depth
+    (2.0, (1.0, 0.0))
     """
 
     rounds: tuple[RoundRecord, ...]

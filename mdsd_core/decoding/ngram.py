@@ -157,6 +157,11 @@ class NGramDrafter(Drafter):
     ----------
     model : WittenBellTrigram
         Over the target's vocabulary.
+
+    Examples
+    --------
+    >>> NGramDrafter(WittenBellTrigram.fit([[0, 1, 2, 0, 1]], 3)).vocab_size
+    3
     """
 
     def __init__(self, model: WittenBellTrigram) -> None:

@@ -25,7 +25,12 @@ from mdsd_core.verifiers.interface import UnsupportedScheme, Verifier
 
 
 class Rows(Protocol):
-    """A distribution a node: ``rows[node]``, float64, shape [V]. Rules look only where they go, so rows may be lazy."""
+    """A distribution a node: ``rows[node]``, float64, shape [V]. Rules look only where they go, so rows may be lazy.
+
+    >>> rows: Rows = {0: np.array([0.5, 0.5])}
+    >>> rows[0].size
+    2
+    """
 
     def __getitem__(self, node: int) -> NDArray[np.float64]:
         """The distribution after the path that ends at `node`."""
@@ -42,6 +47,11 @@ class Walk:
         The accepted nodes of the drafted tree, from depth 1 down; empty if nothing was accepted.
     token : int
         The token after them: the *bonus* token if the path ends where nothing was drafted, else a *resampled* one.
+
+    Examples
+    --------
+    >>> Walk((2, 5), 7).last, Walk((), 7).last
+    (5, 0)
     """
 
     path: tuple[int, ...]
@@ -60,6 +70,12 @@ class TreeRule(ABC):
     ----------
     verifier : Verifier
         The rule's verifier.
+
+    Examples
+    --------
+    >>> from mdsd_core.verifiers import verifier
+    >>> isinstance(tree_rule("node", verifier("rrs")), TreeRule)
+    True
     """
 
     name: ClassVar[str]
@@ -94,7 +110,13 @@ class TreeRule(ABC):
 
 
 class NodeRule(TreeRule):
-    """Node by node: a verifier emits a token at each node; the walk goes on below it if it is a draft."""
+    """Node by node: a verifier emits a token at each node; the walk goes on below it if it is a draft.
+
+    >>> from mdsd_core.schemes import WithReplacement
+    >>> from mdsd_core.verifiers import verifier
+    >>> [NodeRule(verifier(name)).supports(WithReplacement(2)) for name in ("rrs", "greedy")]
+    [True, False]
+    """
 
     name = "node"
 
@@ -135,6 +157,13 @@ class PathRule(TreeRule):
     -----
     New here; a chain gives block verification (Sun et al., arXiv 2403.10444), other plans traversal verification
     (arXiv 2505.12398).
+
+    Examples
+    --------
+    >>> from mdsd_core.schemes import WithReplacement
+    >>> from mdsd_core.verifiers import verifier
+    >>> PathRule(verifier("optimal")).supports(WithReplacement(2))
+    True
     """
 
     name = "path"
@@ -185,7 +214,12 @@ class PathRule(TreeRule):
 
 
 def tree_rule(name: str, verifier: Verifier) -> TreeRule:
-    """The tree rule of that name (``"node"`` or ``"path"``) with a verifier. Raises ValueError for another name."""
+    """The tree rule of that name (``"node"`` or ``"path"``) with a verifier. Raises ValueError for another name.
+
+    >>> from mdsd_core.verifiers import verifier
+    >>> tree_rule("path", verifier("optimal")).name
+    'path'
+    """
     rules: dict[str, type[TreeRule]] = {rule.name: rule for rule in (NodeRule, PathRule)}
     if name not in rules:
         raise ValueError(f"tree_rule must be one of {', '.join(rules)}, got {name!r}")

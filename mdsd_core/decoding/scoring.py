@@ -96,6 +96,13 @@ class CachedModel:
     -----
     The mask is a *float* mask (0 and minus infinity). A boolean one is right with ``sdpa`` attention and silently
     wrong with ``eager``.
+
+    Examples
+    --------
+    >>> from mdsd_core.models import load_model
+    >>> model = load_model("tiny-random")
+    >>> CachedModel(model.model, model.vocab_size).context_limit
+    2048
     """
 
     def __init__(

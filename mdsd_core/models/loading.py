@@ -16,7 +16,11 @@ _SKIP = re.compile(r"skip:(\d+(?:,\d+)*)")
 
 
 class ModelMissing(OSError):
-    """A model could not be found or read; the message says what was tried."""
+    """A model could not be found or read; the message says what was tried.
+
+    >>> issubclass(ModelMissing, OSError)
+    True
+    """
 
 
 def model_names() -> list[str]:
@@ -100,6 +104,11 @@ def load_model(
         If it cannot be found, or has no safetensors.
     ValueError
         If `name` is empty or its tokenizer does not fit the model.
+
+    Examples
+    --------
+    >>> load_model("tiny-random").context_limit
+    2048
     """
     if not name:
         raise ValueError("the name of a model must not be empty")

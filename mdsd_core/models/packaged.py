@@ -62,6 +62,11 @@ def packaged_folder() -> Path:
         If the package with the model is not installed; the message says how to get it.
     ValueError
         If its file is not the one this project was measured with, or a converted file was changed.
+
+    Examples
+    --------
+    >>> PACKAGED, list(SKIPPED_LAYERS)[0]  # what the folder serves
+    ('smollm2-135m', 'smollm2-135m-skip2')
     """
     folder = cache_dir() / "models" / f"{PACKAGED}-{GGUF_SHA256[:12]}-{_CONVERSION}"
     if not folder.is_dir():

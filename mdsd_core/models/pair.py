@@ -26,6 +26,13 @@ class LanguageModel:
         :func:`mdsd_core.distributions.probabilities`, which leaves the padding out.
     eos_ids : tuple of int
         The ids that end a text, from the model's own generation settings; may be several, may be none.
+
+    Examples
+    --------
+    >>> from mdsd_core.models import load_model
+    >>> model = load_model("tiny-random")
+    >>> model.vocab_size, model.decode(model.encode("Grüße"))
+    (257, 'Grüße')
     """
 
     name: str
@@ -115,6 +122,12 @@ class ModelPair:
     -----
     UserWarning
         If the draft has more parameters than the target: the two are probably swapped.
+
+    Examples
+    --------
+    >>> from mdsd_core.models import load_model
+    >>> ModelPair(load_model("tiny-random"), load_model("tiny-random-draft")).vocab_size
+    257
     """
 
     def __init__(self, target: LanguageModel, draft: LanguageModel) -> None:

@@ -53,6 +53,13 @@ def random_model(
     sharpness : float
         The weights of the output layer are scaled so that logits vary by about this much: 0 gives uniform rows. Without
         effect where the output layer is the embedding itself.
+
+    Examples
+    --------
+    >>> sizes = dict(vocab_size=5, hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2)
+    >>> config = LlamaConfig(**sizes)
+    >>> random_model(config, seed=0).dtype
+    torch.float64
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

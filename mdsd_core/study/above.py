@@ -36,6 +36,11 @@ class SkippedDuplicates:
         The law of the emitted token. It is not p.
     deviation : float
         Total variation distance between `law` and p.
+
+    Examples
+    --------
+    >>> round(skipped_duplicates([0.4, 0.6, 0.0], [0.2, 0.2, 0.6], 2).deviation, 12)  # emits (.44, .56, 0)
+    0.04
     """
 
     acceptance: float

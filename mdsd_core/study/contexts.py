@@ -47,6 +47,11 @@ class Continuation:
         ``set/id`` of the prompt.
     prompt, tokens : tuple of int
         The ids of the prompt (chat template included) and of what was drawn, end-of-text token included.
+
+    Examples
+    --------
+    >>> Continuation("mt_bench/81", (1, 2), (3,)).tokens
+    (3,)
     """
 
     key: str
@@ -100,6 +105,14 @@ def draw_continuations(
     ------
     ValueError
         If two prompts have one key, a prompt is empty or fills the context window, or a number is out of range.
+
+    Examples
+    --------
+    >>> from mdsd_core.prompts import Prompt
+    >>> one = Prompt("mine", "1", "ab", chat=False, licence="my own", printable=True)
+    >>> drawn = draw_continuations(load_model("tiny-random"), [one], SamplingParams(), max_new_tokens=3)
+    >>> drawn[0].key, drawn[0].prompt, 1 <= len(drawn[0].tokens) <= 3
+    ('mine/1', (97, 98), True)
     """
     for name, number in (("max_new_tokens", max_new_tokens), ("batch_size", batch_size)):
         if number < 1:
@@ -195,6 +208,13 @@ def load_contexts(
     -------
     list of Continuation
         Those stored for just these settings, if any. What is drawn from the packaged model is kept in the cache folder.
+
+    Examples
+    --------
+    >>> load_contexts(load_model("tiny-random"), "mt_bench", "daily", SamplingParams())
+    Traceback (most recent call last):
+        ...
+    ValueError: profile must be one of ci, quick, full, got 'daily'
     """
     if profile not in PROMPTS_PER_SET:
         raise ValueError(f"profile must be one of {', '.join(PROMPTS_PER_SET)}, got {profile!r}")
@@ -242,7 +262,14 @@ def _settings(
 
 
 def write_contexts(path: Path, settings: dict[str, object], continuations: Iterable[Continuation]) -> None:
-    """Store continuations, one a line, with the settings they were drawn with; in one step."""
+    """Store continuations, one a line, with the settings they were drawn with; in one step.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_contexts(Path(folder) / "a.json", {"seed": 0}, [Continuation("mine/1", (1,), (2, 3))])
+    ...     read_contexts(Path(folder) / "a.json")
+    ({'seed': 0}, [Continuation(key='mine/1', prompt=(1,), tokens=(2, 3))])
+    """
     head = json.dumps({"format": _FORMAT, **settings})
     lines = [json.dumps(dataclasses.asdict(one), separators=(",", ":")) for one in continuations]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -258,6 +285,14 @@ def read_contexts(path: Path) -> tuple[dict[str, object], list[Continuation]]:
     ------
     ValueError
         If the file is not of this format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_contexts(Path(folder) / "a.json", {}, [])
+    ...     read_contexts(Path(folder) / "a.json")
+    ({}, [])
     """
     content = json.loads(path.read_text())
     settings = dict(content.get("settings", {}))
@@ -284,6 +319,18 @@ def store_reference(
     ------
     ValueError
         If the set must not be kept in the repository.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     own = Path(folder) / "own.jsonl"
+    ...     _ = own.write_text('{"text": "ab"}')
+    ...     path = store_reference(
+    ...         load_model("tiny-random"), str(own), "ci", SamplingParams(), max_new_tokens=2, reference=Path(folder)
+    ...     )
+    ...     len(read_contexts(path)[1])
+    1
     """
     count = PROMPTS_PER_SET[profile]
     chosen = load_prompts(prompt_set, limit=count)

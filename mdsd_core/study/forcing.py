@@ -28,6 +28,11 @@ class Position:
         The target's distribution.
     q : dict of str to ndarray, float64, shape (V,)
         The distribution of each draft, by name.
+
+    Examples
+    --------
+    >>> Position("mine/1", 0, 2, np.array([0.0, 0.0, 1.0]), {}).p.size
+    3
     """
 
     key: str
@@ -46,6 +51,13 @@ def forced_logits(model: LanguageModel, context: Continuation) -> NDArray[np.flo
     ndarray, shape (len(context.tokens), W)
         Row i belongs to ``context.tokens[i]``; float32, or float64 for a model in that precision. Padding of the
         vocabulary is still in it.
+
+    Examples
+    --------
+    >>> from mdsd_core.models import load_model
+    >>> from mdsd_core.study.contexts import Continuation
+    >>> forced_logits(load_model("tiny-random"), Continuation("mine/1", (97, 98), (99, 100, 101))).shape
+    (3, 257)
     """
     whole = [*context.prompt, *context.tokens[:-1]]  # the last token predicts nothing that is asked for
     ids = torch.tensor([whole], device=model.device)

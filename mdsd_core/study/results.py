@@ -278,6 +278,14 @@ def read_results(name: str | Path, *, folder: Path | str | None = None) -> Resul
         If there is no such file; the message says how to make it.
     ValueError
         If the file is not one of this format, or a value in it has no kind or no tolerance.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_results("tiny", "ci", {"rate": exact(0.5, atol=0.0)}, {"profile": "ci"}, folder=folder)
+    ...     read_results("tiny", folder=folder)["rate"].value
+    0.5
     """
     path = Path(name)
     if path.suffix != ".json":

@@ -29,6 +29,11 @@ class Interval:
         The coverage that it aims at.
     prompts, positions : int
         How much it rests on.
+
+    Examples
+    --------
+    >>> Interval(0.5, 0.4, 0.6, level=0.95, prompts=4, positions=100).enough
+    False
     """
 
     mean: float

@@ -39,6 +39,13 @@ class Curtain:
         The target distribution.
     fixed : ndarray of int64
         The fixed set T of the scheme: always drafted, selected only if there is no other draft.
+
+    Examples
+    --------
+    >>> from mdsd_core.schemes import WithReplacement
+    >>> curtain = left_curtain([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], WithReplacement(2))
+    >>> curtain.tokens.tolist(), bool(abs(curtain.asked.sum() - 1.0) < 1e-15)
+    ([2, 1, 0], True)
     """
 
     n: int

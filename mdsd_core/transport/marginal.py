@@ -31,6 +31,13 @@ class OptimalMarginal:
     contacts : ndarray of int64, shape [c]
         The prefixes k of `tokens`, from 0 to m (only 0 if nothing is drawn off T), at which ``off_fixed`` has mass Q_k:
         drafts that all lie inside prefix k serve only prefix k, so that a coupling splits here.
+
+    Examples
+    --------
+    >>> from mdsd_core.schemes import WithReplacement
+    >>> found = optimal_marginal([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], WithReplacement(2))
+    >>> found.r.round(12).tolist(), found.contacts.tolist()
+    ([0.36, 0.384, 0.256], [0, 2, 3])
     """
 
     r: NDArray[np.float64]
@@ -124,6 +131,12 @@ def marginal_in_order(
     """The tokens off T in ratio order, the law of the selected draft off T in this order, and its contacts.
 
     The working part of :func:`optimal_marginal`, for checked `p` and `q`. If nothing is drawn off T the law is 0.
+
+    >>> from mdsd_core.schemes import WithReplacement
+    >>> p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
+    >>> order, law, contacts = marginal_in_order(p, q, WithReplacement(1), "majorant")
+    >>> order.tokens.tolist(), law.tolist()
+    ([2, 1, 0], [0.5, 0.3, 0.2])
     """
     if method not in _METHODS:
         raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
@@ -136,7 +149,12 @@ def marginal_in_order(
 
 @kernel
 def majorant(p, steps):
-    """Steps of the least concave majorant of (sums of p, sums of steps), by pooling; and its vertices."""
+    """Steps of the least concave majorant of (sums of p, sums of steps), by pooling; and its vertices.
+
+    >>> steps, vertices = majorant(np.array([0.5, 0.5]), np.array([0.25, 0.75]))
+    >>> steps.tolist(), vertices.tolist()
+    ([0.5, 0.5], [0, 2])
+    """
     m = p.size
     r = steps.copy()
     vertex = np.empty(m + 1, np.int64)  # where the blocks begin

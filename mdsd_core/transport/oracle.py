@@ -26,7 +26,11 @@ LP_GAP = 1e-9
 
 
 class OracleError(RuntimeError):
-    """A solver did not solve its problem, or its solution does not stand up to inspection."""
+    """A solver did not solve its problem, or its solution does not stand up to inspection.
+
+    >>> issubclass(OracleError, RuntimeError)
+    True
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +43,11 @@ class DraftSets:
         The tokens of each set, ascending, each once; :data:`NO_DRAFT` behind the last.
     probability : ndarray of float64, shape [N]
         The probability of each set, > 0.
+
+    Examples
+    --------
+    >>> DraftSets(np.array([[0, 1], [1, -1]]), np.array([0.5, 0.5])).members.shape
+    (2, 2)
     """
 
     members: NDArray[np.int64]
@@ -59,6 +68,12 @@ class TransportSolution:
         The sets of drafts.
     flow : ndarray of float64, shape of ``sets.members``
         The probability that this set is drawn and its member emitted.
+
+    Examples
+    --------
+    >>> solution = solve_lp([0.5, 0.5], draft_sets([[0, 1], [1, 1]], [0.5, 0.5]))
+    >>> solution.flow.shape, bool(solution.rate <= solution.upper + 1e-15)
+    ((2, 2), True)
     """
 
     rate: float
@@ -165,6 +180,12 @@ def solve_lp(p: ArrayLike, sets: DraftSets) -> TransportSolution:
     OracleError
         If the solver reports anything but an optimum, or if its plan and its prices, once feasible, are more than
         :data:`LP_GAP` apart.
+
+    Examples
+    --------
+    >>> solution = solve_lp([0.9, 0.1], draft_sets([[0, 1], [1, 1]], [0.5, 0.5]))
+    >>> round(solution.rate, 9)
+    0.6
     """
     p = check_distribution(p, "p")
     arcs = sets.members != NO_DRAFT
@@ -224,6 +245,11 @@ def solve_flow(p: ArrayLike, sets: DraftSets) -> Fraction:
     ------
     ValueError
         If there are more than :data:`FLOW_ARCS` arcs.
+
+    Examples
+    --------
+    >>> solve_flow([0.75, 0.25], draft_sets([[0, 1], [1, 1]], [0.5, 0.5]))
+    Fraction(3, 4)
     """
     p = check_distribution(p, "p")
     arcs = sets.members != NO_DRAFT
@@ -253,6 +279,12 @@ def search_subsets(p: ArrayLike, sets: DraftSets) -> tuple[float, NDArray[np.int
     ------
     ValueError
         If V is above :data:`SEARCH_TOKENS`.
+
+    Examples
+    --------
+    >>> rate, subset = search_subsets([0.75, 0.25], draft_sets([[0, 1], [1, 1]], [0.5, 0.5]))
+    >>> rate, subset.tolist()
+    (0.75, [1])
     """
     p = check_distribution(p, "p")
     mass = subset_masses(sets, p.size)

@@ -12,7 +12,11 @@ _PATIENCE = 8
 
 
 class RatioOrder(NamedTuple):
-    """Tokens of positive weight in ascending order of p/w, lowest id first among equals, with their p and w."""
+    """Tokens of positive weight in ascending order of p/w, lowest id first among equals, with their p and w.
+
+    >>> ratio_order(np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])).tokens.tolist()
+    [2, 1, 0]
+    """
 
     tokens: NDArray[np.int64]
     p: NDArray[np.float64]

@@ -219,6 +219,14 @@ class SelectionPlan:
         The optimal acceptance rate of the scheme.
     loss : float
         ``bound - acceptance``, up to rounding: what rounding, or a tolerance, costs.
+
+    Examples
+    --------
+    >>> from mdsd_core.schemes import WithoutReplacement
+    >>> from mdsd_core.transport.nested import nested_plan
+    >>> made = nested_plan([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], WithoutReplacement(2))
+    >>> bool(abs(made.loss) < 1e-9), round(made.bound, 9)
+    (True, 0.985714286)
     """
 
     plan: PriorityPlan

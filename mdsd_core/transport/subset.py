@@ -91,6 +91,14 @@ class OptimalAcceptanceBatch:
         The indicator of the optimal subset of each row.
     prefix : ndarray of int64, shape [B]
         The number of tokens of the subset that are not in the fixed set.
+
+    Examples
+    --------
+    >>> from mdsd_core.schemes import WithReplacement
+    >>> p, q = [[0.6, 0.4], [0.5, 0.5]], [[0.2, 0.8], [0.5, 0.5]]
+    >>> found = optimal_acceptance_batch(p, q, WithReplacement(2))
+    >>> found.rate.round(12).tolist(), found.subset[0].tolist()
+    ([0.76, 1.0], [False, True])
     """
 
     rate: NDArray[np.float64]

@@ -19,6 +19,11 @@ class WithoutReplacementGap:
     generating_function : float
         The value of the generating-function formula, which is the bound for independent drafts *conditioned on being
         different*.
+
+    Examples
+    --------
+    >>> round(WithoutReplacementGap(0.75, 0.5).difference, 12)
+    -0.25
     """
 
     sequential: float

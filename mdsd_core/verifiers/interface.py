@@ -12,7 +12,12 @@ from mdsd_core.schemes import Scheme
 
 
 class UniformSource(Protocol):
-    """What a verifier draws from: ``random()`` -> float in [0, 1). A ``numpy.random.Generator`` is one."""
+    """What a verifier draws from: ``random()`` -> float in [0, 1). A ``numpy.random.Generator`` is one.
+
+    >>> source: UniformSource = np.random.default_rng(0)
+    >>> 0.0 <= source.random() < 1.0
+    True
+    """
 
     def random(self) -> float:
         """The next uniform."""
@@ -20,7 +25,14 @@ class UniformSource(Protocol):
 
 
 class UnsupportedScheme(ValueError):
-    """A verifier was asked to verify drafts of a law it is not lossless for."""
+    """A verifier was asked to verify drafts of a law it is not lossless for.
+
+    >>> from mdsd_core.schemes import WithReplacement
+    >>> verifier("rrs_without").prepare([0.5, 0.5], [0.5, 0.5], WithReplacement(2))  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+        ...
+    UnsupportedScheme: verifier 'rrs_without' is not lossless for drafts of WithReplacement(n=2)
+    """
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,11 @@ class Verdict:
     accepted_index : int
         The (lowest) index of the emitted token among the drafts, -1 if it is none of them. A residual draw that
         lands on a draft counts: its subtree goes on.
+
+    Examples
+    --------
+    >>> Verdict(7, 0).accepted, Verdict(7, -1).accepted
+    (True, False)
     """
 
     token: int
@@ -51,6 +68,9 @@ class Estimate:
 
     `level` is the coverage of the interval: 1.0 for a rigorous bracket, 0.99 for a Monte Carlo interval, say. `method`
     says which in words.
+
+    >>> Estimate(0.5, 0.4, 0.6, level=0.99, method="Monte Carlo").high
+    0.6
     """
 
     value: float
@@ -61,7 +81,13 @@ class Estimate:
 
 
 class VerificationPlan(ABC):
-    """A verifier prepared for one node: fixed `p`, `q` and scheme, ready for any drafts of that scheme."""
+    """A verifier prepared for one node: fixed `p`, `q` and scheme, ready for any drafts of that scheme.
+
+    >>> from mdsd_core.schemes import WithReplacement
+    >>> plan = verifier("rrs").prepare([0.6, 0.4], [0.2, 0.8], WithReplacement(2))
+    >>> plan.output_law([1, 1]).tolist(), plan.verify([0, 1], np.random.default_rng(0))
+    ([0.5, 0.5], Verdict(token=0, accepted_index=0))
+    """
 
     @abstractmethod
     def verify(self, drafts: ArrayLike, rng: UniformSource) -> Verdict:
@@ -73,7 +99,13 @@ class VerificationPlan(ABC):
 
 
 class Verifier(ABC):
-    """A rule that turns drafts into one token with law `p`, whatever `q`, for the schemes it supports."""
+    """A rule that turns drafts into one token with law `p`, whatever `q`, for the schemes it supports.
+
+    >>> from mdsd_core.schemes import WithReplacement
+    >>> rule = verifier("kseq")
+    >>> rule.supports(WithReplacement(2)), round(rule.acceptance([0.6, 0.4], [0.2, 0.8], WithReplacement(1)), 12)
+    (True, 0.6)
+    """
 
     #: The name in the registry, such as "rrs".
     name: ClassVar[str]

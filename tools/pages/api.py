@@ -107,13 +107,19 @@ def _found(root: Path, module: str, name: str) -> Name | None:
     return None
 
 
+def _modules(folder: Path) -> list[Path]:
+    """The modules of a package, and of the packages in it those that say what is public."""
+    paths = [path for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")]
+    return paths + [path for path in sorted(folder.glob("[a-z]*/__init__.py")) if _exported(path)[0]]
+
+
 def names_of(project: Project, part: Part) -> list[Name]:
     """The public functions and classes of a part, in the order of its modules."""
     found: dict[str, Name] = {}
     for entry in part.modules:
         folder = project.root / "mdsd_core" / entry.removesuffix("/*")
         if entry.endswith("/*"):
-            paths = [path for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")]
+            paths = _modules(folder)
         else:
             paths = [folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")]
         for path in paths:

@@ -41,6 +41,11 @@ class NestedWork:
         The tolerance at the end: the one asked for, or a coarser one (see `fell_back`).
     fell_back : bool
         True if the limit on the work was reached and the tolerance raised.
+
+    Examples
+    --------
+    >>> NestedWork(chain_steps=3).fell_back
+    False
     """
 
     chain_steps: int = 0

@@ -34,6 +34,13 @@ class NestedPlan(SelectionPlan):
         See :class:`~mdsd_core.transport.priority.SelectionPlan`; the loss is what the tolerance costs.
     work : NestedWork
         What was done to get there, and whether the tolerance had to be raised.
+
+    Examples
+    --------
+    >>> from mdsd_core.schemes import WithoutReplacement
+    >>> made = nested_plan([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], WithoutReplacement(2))
+    >>> round(made.acceptance, 9), made.work.fell_back
+    (0.985714286, False)
     """
 
     work: NestedWork
