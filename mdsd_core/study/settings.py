@@ -40,6 +40,11 @@ class Contexts:
         The text each context belongs to: what intervals resample.
     windows : ndarray of int, shape [W, depth]
         Contexts that follow each other in a text, one row for each beginning of a round.
+
+    Examples
+    --------
+    >>> Contexts.of_rows(np.eye(2), np.eye(2)).windows.tolist()
+    [[0], [1]]
     """
 
     pairs: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]
@@ -64,6 +69,11 @@ class RoundCost:
         Nodes at which drafts are drawn.
     plain, target, draft : float
         A target pass over one token; one over the tree; all draft passes of the tree.
+
+    Examples
+    --------
+    >>> RoundCost(nodes=6, inner=3, plain=10.0, target=12.0, draft=5.0).nodes
+    6
     """
 
     nodes: int
@@ -96,6 +106,12 @@ class Setting:
         Drafts in the tree of a round, if models were given.
     round_ms, tokens_per_second, speedup : float or None
         A whole round; what it brings, also against plain decoding. Estimates from the costs of its parts.
+
+    Examples
+    --------
+    >>> contexts = Contexts.of_rows(np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]]))
+    >>> {round(setting.optimum, 12) for setting in compare_settings(contexts, [2])}
+    {1.0}
     """
 
     n: int
@@ -151,6 +167,15 @@ def contexts_of_pair(
     ------
     ValueError
         If no text is as long as `depth`.
+
+    Examples
+    --------
+    >>> from mdsd_core.models import load_pair
+    >>> pair = load_pair("tiny-random", "tiny-random-draft")
+    >>> prompt = Prompt("mine", "1", "ab", chat=False, licence="my own", printable=True)
+    >>> contexts = contexts_of_pair(pair, [prompt], SamplingParams(), tokens=4, stride=2)
+    >>> len(contexts.pairs) == len(contexts.prompts) > 0
+    True
     """
     for name, value in (("tokens", tokens), ("stride", stride), ("depth", depth)):
         if value < 1:
@@ -187,6 +212,13 @@ def round_cost(pair: ModelPair, prompt: Sequence[int], n: int, depth: int = 1) -
         What stands before the tree.
     n, depth : int
         The tree: n children at every node, `depth` levels.
+
+    Examples
+    --------
+    >>> from mdsd_core.models import load_pair
+    >>> cost = round_cost(load_pair("tiny-random", "tiny-random-draft"), [97, 98], n=2, depth=2)
+    >>> cost.nodes, cost.inner, cost.target > 0.0
+    (6, 3, True)
     """
     tree = DraftTree.from_branching((n,) * depth)
     target, draft = (CachedModel(model.model, pair.vocab_size) for model in (pair.target, pair.draft))
@@ -329,12 +361,22 @@ def _node_ms(contexts: Contexts, scheme: Scheme, rule: Verifier) -> tuple[float,
 
 
 def best_setting(settings: Sequence[Setting]) -> Setting:
-    """The fastest one, if models were timed; else that of most tokens per round, the cheaper one among equals."""
+    """The fastest one, if models were timed; else that of most tokens per round, the cheaper one among equals.
+
+    >>> contexts = Contexts.of_rows(np.array([[0.5, 0.3, 0.2]]), np.array([[0.2, 0.3, 0.5]]))
+    >>> best_setting(compare_settings(contexts, [1, 2])).n
+    2
+    """
     return max(settings, key=lambda s: (s.tokens_per_second or 0.0, round(s.tokens_per_round, 9), -s.verify_ms))
 
 
 def draw_settings(settings: Sequence[Setting]) -> Figure:
-    """Acceptance by number of drafts beside the bounds, and tokens per round against cost."""
+    """Acceptance by number of drafts beside the bounds, and tokens per round against cost.
+
+    >>> contexts = Contexts.of_rows(np.array([[0.5, 0.3, 0.2]]), np.array([[0.2, 0.3, 0.5]]))
+    >>> len(draw_settings(compare_settings(contexts, [1, 2])).axes)
+    2
+    """
     figure = Figure(figsize=(10.0, 5.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     schemes = list(dict.fromkeys(s.scheme for s in settings))
