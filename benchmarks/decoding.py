@@ -1,102 +1,205 @@
-"""What the loop costs beside the models, and how fast it is: every rule, and two baselines, in one run.
+"""What the loop costs beside the models, and how fast it is against others: every rule, and two baselines.
 
-    python benchmarks/decoding.py [--target NAME] [--draft NAME] [--tokens 48] [--repeat 3] [--device cpu] [--json]
+    python -m benchmarks.decoding [--target NAME] [--draft NAME] [--tokens 32] [--repeat 3] [--device cpu] [--json FILE]
 
-The first table gives the share of a round that is not the models' (scheme, verifier, tree and cache work), for every
-verifier on the tree (4, 2, 2). The second gives tokens per second of one draft (a chain) against decoding without a
-cache and against transformers' own assisted generation, same models, same number of drafts, runs interleaved.
+*Overhead*: the part of a round outside the models' forward passes, the models' own update of their caches counted as
+theirs: drawing drafts, building trees and masks, moving logits, verifying, cutting caches. For every rule on the tree
+(4, 2, 2) at temperature 0.7, medians over rounds; the first round of a text, which feeds the prompt, is left out.
+
+*Speed*: one draft (a chain) at temperature 0, where all of them emit the same text, against decoding without a cache
+and against transformers' own assisted generation with the same models and as many drafts a round. Turns are
+interleaved; given is the median of the ratios turn by turn, on the wall and in processor time of all threads, in which
+other load on the machine counts for less.
 """
 
 import argparse
+import itertools
 import json
+import platform
 import statistics
 import time
 
 import torch
+import transformers
 
 from mdsd_core.decoding.drafters import ModelDrafter
 from mdsd_core.decoding.families import FAMILIES, scheme_family
 from mdsd_core.decoding.generate import as_scorer, generate
+from mdsd_core.decoding.selection import selects
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import load_pair
 from mdsd_core.verifiers import verifiers_for
 
-SAMPLING = SamplingParams(temperature=0.7)
+TREE = (4, 2, 2)
+SAMPLING, GREEDY = SamplingParams(temperature=0.7), SamplingParams(temperature=0)
 GAMMA = 3
+PROMPT = "Explain how tides work."
+
+#: The largest share of a round that may be outside the models.
+LIMIT, LIMIT_OPTIMAL = 0.15, 0.30
 
 
-def overhead_rows(scorer, drafter, prompt, tokens, repeat):
-    rows = []
+class Stopwatch:
+    """Seconds inside the forward passes of some models."""
+
+    def __init__(self, *models):
+        self.seconds = 0.0
+        self._started = 0.0
+        for model in models:
+            model.register_forward_pre_hook(self._start)
+            model.register_forward_hook(self._stop)
+
+    def _start(self, model, _inputs):
+        self._started = clock(model.device)
+
+    def _stop(self, model, _inputs, _output):
+        self.seconds += clock(model.device) - self._started
+
+
+def clock(device):
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def rules():
+    """(scheme, verifier, tree rule) for all that can fill the tree."""
+    found = []
     for scheme in FAMILIES:
         if scheme == "spechub":
             continue
-        names = set(verifiers_for(scheme_family(scheme)(4))) & set(verifiers_for(scheme_family(scheme)(2)))
-        for name in sorted(names):
-            shares = []
-            for seed in range(repeat + 1):  # the first run compiles
-                result = generate(
-                    scorer, drafter, [prompt], (4, 2, 2), scheme, name,
-                    sampling=SAMPLING, max_new_tokens=tokens, seeds=seed, eos_token_ids=(),
-                )  # fmt: skip
-                times = result.metrics.times
-                shares.append((times.scheme + times.verify + times.cache) / times.total)
-            rows.append({"scheme": scheme, "verifier": name, "share": statistics.median(shares[1:])})
+        family = scheme_family(scheme)
+        names = set(verifiers_for(family(4))) & set(verifiers_for(family(2)))
+        found += [(scheme, name, "node") for name in sorted(names)]
+        if "optimal" in names and selects(family(4)):
+            found.append((scheme, "optimal", "path"))
+    return found
+
+
+def measure_overhead(pair, scorer, drafter, watch, prompt, tokens, repeat):
+    device = pair.target.device
+    rows = []
+    for scheme, name, tree_rule in rules():
+        whole, own = [], []
+        for seed in range(repeat + 1):  # the first run compiles
+            marks = [(clock(device), watch.seconds)]
+            generate(
+                scorer, drafter, [prompt], TREE, scheme, name, tree_rule, sampling=SAMPLING, max_new_tokens=tokens,
+                seeds=seed, eos_token_ids=(), stream=lambda _: marks.append((clock(device), watch.seconds)),  # noqa: B023
+            )  # fmt: skip
+            for (begin, models_before), (end, models_after) in itertools.pairwise(marks[1:]):
+                if seed:
+                    whole.append(end - begin)
+                    own.append(end - begin - (models_after - models_before))
+        rows.append(
+            {
+                "scheme": scheme,
+                "verifier": name,
+                "tree_rule": tree_rule,
+                "rounds": len(whole),
+                "milliseconds": 1e3 * statistics.median(own),
+                "round_milliseconds": 1e3 * statistics.median(whole),
+                "share": statistics.median(own) / statistics.median(whole),
+                "limit": LIMIT_OPTIMAL if name == "optimal" else LIMIT,
+            }
+        )
     return rows
 
 
-def speed_rows(pair, scorer, drafter, prompt, tokens, repeat):
+def measure_speed(pair, scorer, drafter, watch, prompt, tokens, repeat):
     target, draft = pair.target.model, pair.draft.model
     ids = torch.tensor([prompt], device=pair.target.device)
     options = {"do_sample": False, "max_new_tokens": tokens, "min_new_tokens": tokens, "repetition_penalty": 1.0}
-    greedy = SamplingParams(temperature=0)
     draft.generation_config.num_assistant_tokens = GAMMA
     draft.generation_config.num_assistant_tokens_schedule = "constant"
     draft.generation_config.assistant_confidence_threshold = 0.0
+    transformers.logging.set_verbosity_error()  # it warns of how it calls itself
 
     def ours(tree, with_drafts=True):
-        generate(
+        return generate(
             scorer, drafter if with_drafts else None, [prompt], tree, "with_replacement", "rrs",
-            sampling=greedy, max_new_tokens=tokens, seeds=0, eos_token_ids=(),
-        )  # fmt: skip
+            sampling=GREEDY, max_new_tokens=tokens, seeds=0, eos_token_ids=(),
+        ).tokens[0]  # fmt: skip
 
+    def theirs(**more):
+        return target.generate(ids, **options, **more)[0, len(prompt) :].tolist()
+
+    drafted = f"one draft, gamma {GAMMA}"
     runs = {
+        drafted: lambda: ours(f"chain:{GAMMA}"),
+        "transformers, assisted": lambda: theirs(assistant_model=draft),
         "plain": lambda: ours("none", with_drafts=False),
-        f"one draft, gamma {GAMMA}": lambda: ours(f"chain:{GAMMA}"),
-        "transformers, no cache": lambda: target.generate(ids, use_cache=False, **options),
-        "transformers, assisted": lambda: target.generate(ids, assistant_model=draft, **options),
+        "transformers, plain": theirs,
+        "transformers, no cache": lambda: theirs(use_cache=False),
     }
-    speeds = {name: [] for name in runs}
+    spent = {name: [] for name in runs}
+    texts = {}
     for turn in range(repeat + 1):
         for name, run in runs.items():
-            started = time.perf_counter()
-            run()
+            before = watch.seconds
+            started, processor = clock(target.device), time.process_time()
+            texts[name] = run()
+            ended = clock(target.device)
             if turn:
-                speeds[name].append(tokens / (time.perf_counter() - started))
-    return [{"run": name, "tokens_per_second": statistics.median(values)} for name, values in speeds.items()]
+                own = ended - started - (watch.seconds - before)
+                spent[name].append((ended - started, time.process_time() - processor, own))
+    rows = []
+    for name, seconds in spent.items():
+        ratios = [
+            statistics.median(mine[clock_] / of_turn[clock_] for mine, of_turn in zip(seconds, spent[drafted]))
+            for clock_ in (0, 1)
+        ]
+        rows.append(
+            {
+                "run": name,
+                "tokens_per_second": tokens / statistics.median(s[0] for s in seconds),
+                "our_draft_is_faster": ratios[0],
+                "in_processor_time": ratios[1],
+                "outside_models_milliseconds": 1e3 * statistics.median(s[2] for s in seconds) / tokens,
+                "same_text": texts[name] == texts[drafted],
+            }
+        )
+    return rows
+
+
+def measure(target="smollm2-135m", draft="smollm2-135m-skip4", tokens=32, repeat=3, device="cpu"):
+    """Both tables."""
+    pair = load_pair(target, draft, device=device)
+    scorer, drafter = as_scorer(pair.target), ModelDrafter(as_scorer(pair.draft))
+    watch = Stopwatch(pair.target.model, pair.draft.model)
+    prompt = pair.target.encode(PROMPT, chat=True)
+    run = (pair, scorer, drafter, watch, prompt, tokens, repeat)
+    return {"overhead": measure_overhead(*run), "speed": measure_speed(*run)}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", default="smollm2-135m")
     parser.add_argument("--draft", default="smollm2-135m-skip4")
-    parser.add_argument("--tokens", type=int, default=48)
+    parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
-    pair = load_pair(args.target, args.draft, device=args.device)
-    scorer, drafter = as_scorer(pair.target), ModelDrafter(as_scorer(pair.draft))
-    prompt = pair.target.encode("Explain how tides work.", chat=True)
-    overhead = overhead_rows(scorer, drafter, prompt, args.tokens, args.repeat)
-    speed = speed_rows(pair, scorer, drafter, prompt, args.tokens, args.repeat)
-    if args.json:
-        print(json.dumps({"overhead": overhead, "speed": speed, "threads": torch.get_num_threads()}))
-        return
-    print(f"{args.target} / {args.draft} on {args.device}, {torch.get_num_threads()} threads")
-    for row in overhead:
-        print(f"{row['scheme']:20} {row['verifier']:16} {row['share']:6.1%} of a round")
-    for row in speed:
-        print(f"{row['run']:24} {row['tokens_per_second']:7.2f} tokens/s")
+    parser.add_argument("--json", metavar="FILE", help="write the tables there too")
+    options = parser.parse_args()
+    tables = measure(options.target, options.draft, options.tokens, options.repeat, options.device)
+    print(f"{options.target} / {options.draft} on {options.device}, {torch.get_num_threads()} threads")
+    print(f"{'scheme':<21}{'verifier':<16}{'rule':<6}{'ms beside the models':>21}{'of a round':>12}{'limit':>7}")
+    for row in tables["overhead"]:
+        print(
+            f"{row['scheme']:<21}{row['verifier']:<16}{row['tree_rule']:<6}{row['milliseconds']:>21.1f}"
+            f"{row['share']:>12.1%}{row['limit']:>7.0%}"
+        )
+    print(f"{'run':<24}{'tokens/s':>9}{'our draft is':>14}{'in CPU time':>13}{'ms a token beside the models':>30}")
+    for row in tables["speed"]:
+        print(
+            f"{row['run']:<24}{row['tokens_per_second']:>9.2f}{row['our_draft_is_faster']:>13.2f}x"
+            f"{row['in_processor_time']:>12.2f}x{row['outside_models_milliseconds']:>30.2f}"
+        )
+    if options.json:
+        machine = {"processor": platform.processor() or platform.machine(), "python": platform.python_version()}
+        record = {**vars(options), "threads": torch.get_num_threads(), "machine": machine, **tables}
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(record, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from mdsd_core.cli import app
 from mdsd_core.cli.generate import Printer
-from mdsd_core.decoding.loop import StreamEvent
+from mdsd_core.decoding.request import StreamEvent
 from mdsd_core.schemes import WithoutReplacement
 from mdsd_core.transport.subset import optimal_acceptance
 

@@ -4,9 +4,9 @@ from mdsd_core.decoding.cache import UnsupportedModel
 from mdsd_core.decoding.drafters import Drafter, ModelDrafter
 from mdsd_core.decoding.generate import GenerationResult, generate
 from mdsd_core.decoding.lookup import PromptLookup
-from mdsd_core.decoding.loop import StreamEvent
 from mdsd_core.decoding.metrics import Metrics
 from mdsd_core.decoding.ngram import NGramDrafter, WittenBellTrigram
+from mdsd_core.decoding.request import StreamEvent
 from mdsd_core.decoding.scoring import CachedModel
 from mdsd_core.decoding.tree import EAGLE, DraftTree
 

@@ -12,8 +12,9 @@ from transformers import PreTrainedModel
 from mdsd_core.decoding.choices import Choices, RandomChoices
 from mdsd_core.decoding.drafters import Drafter, ModelDrafter, NoDrafter
 from mdsd_core.decoding.families import Family, scheme_family
-from mdsd_core.decoding.loop import DecodingLoop, FinishReason, Processor, Request, StreamEvent, TokenKind
+from mdsd_core.decoding.loop import DecodingLoop, Processor
 from mdsd_core.decoding.metrics import Metrics
+from mdsd_core.decoding.request import FinishReason, Request, StreamEvent, TokenKind
 from mdsd_core.decoding.rules import TreeRule, tree_rule
 from mdsd_core.decoding.scoring import CachedModel, Scorer
 from mdsd_core.decoding.tree import DraftTree

@@ -9,76 +9,24 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mdsd_core.decoding.choices import Choices
 from mdsd_core.decoding.drafted import DraftedTree
 from mdsd_core.decoding.drafters import Drafter
 from mdsd_core.decoding.metrics import RoundRecord, Times, Visit
+from mdsd_core.decoding.request import FinishReason, Request, StreamEvent, TokenKind
 from mdsd_core.decoding.rules import TreeRule, Walk
 from mdsd_core.decoding.scoring import Block, Scorer, prefill
 from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams, probabilities
 from mdsd_core.schemes import Scheme
 
-#: How a token came about: an accepted draft; the target's own token where nothing was drafted; after a rejection.
-TokenKind = Literal["draft", "bonus", "resampled"]
-
-#: Why a request ended: end-of-sequence token; `max_new_tokens`; the models see no more; the user interrupted.
-FinishReason = Literal["eos", "length", "context", "interrupted"]
-
 #: A logits processor as in transformers: (ids [1, L], scores [1, V]) -> scores.
 Processor = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-
-
-@dataclass(frozen=True)
-class StreamEvent:
-    """Tokens that a round committed to one request.
-
-    Attributes
-    ----------
-    request : int
-        Which prompt.
-    tokens, kinds, logprobs : tuple
-        The new tokens, how each came about, and its log-probability under the target's distribution.
-    finish_reason : str or None
-        Set in the last event of a request.
-
-    Examples
-    --------
-    >>> StreamEvent(0, (7, 8), ("draft", "bonus"), (-0.1, -0.7), None).tokens
-    (7, 8)
-    """
-
-    request: int
-    tokens: tuple[int, ...]
-    kinds: tuple[TokenKind, ...]
-    logprobs: tuple[float, ...]
-    finish_reason: FinishReason | None
-
-
-@dataclass
-class Request:
-    """One prompt in flight."""
-
-    index: int
-    tokens: list[int]
-    prompt_length: int
-    max_new_tokens: int
-    choices: Choices
-    kinds: list[TokenKind] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
-    finish_reason: FinishReason | None = None
-
-    @property
-    def new_tokens(self) -> list[int]:
-        """What was generated so far."""
-        return self.tokens[self.prompt_length :]
 
 
 class LazyRows:

@@ -1,10 +1,9 @@
 """The faults that users of speculative decoding met, groups A and D to I: each kind must be impossible in the loop.
 
-Met elsewhere: A10, D9 tests/test_cli.py (a run reports its rule and its transforms); A13 is an option of decoders that
-this loop does not have; D6 documentation of ``generate``; D8 test_families.py (unknown attention is refused); E10
-test_families.py; F3, F6, F11 test_metrics.py; G8 test_generate.py (prompts in pieces); H5 no reduced-vocabulary
-drafters here; H6, H7 tests of ``models`` (pairs with different vocabularies are refused); I10, I12 test_tree.py,
-test_families.py, test_generate.py; I15 one set of sampling parameters a call.
+The table in `tests/verifiers/test_faults.py` says for every fault where it is tested; those of these groups that are
+not here are in test_families.py, test_generate.py and test_metrics.py (named in comments), with the models (H6, H7), on
+the command line (A10, D9) and with the verifiers, one by one and in batches (A13, I15). Out of scope are D6, which is a
+matter of documents (see ``generate``), and H5: there is no drafter with a vocabulary of its own.
 """
 
 import numpy as np
