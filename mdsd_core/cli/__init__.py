@@ -1,7 +1,7 @@
-"""The command line: ``mdsd generate | bound | compare | bench | models``.
+"""The command line: ``mdsd generate | bound | compare | measure | bench | models``.
 
-Exit codes: 0 done; 2 the arguments are wrong, or what they name cannot be used; 3 a model or a text is missing; 130
-interrupted. Errors say what to do.
+Exit codes: 0 done; 1 (``measure`` only) some prompts failed, all others are kept; 2 the arguments are wrong, or what
+they name cannot be used; 3 a model, a text or a package is missing; 130 interrupted. Errors say what to do.
 """
 
 import typer
@@ -10,6 +10,7 @@ from mdsd_core.cli.arrays import bound
 from mdsd_core.cli.bench import bench
 from mdsd_core.cli.compare import compare
 from mdsd_core.cli.generate import generate
+from mdsd_core.cli.measure import measure
 from mdsd_core.cli.models import models
 
 __all__ = ["app"]
@@ -23,5 +24,6 @@ app = typer.Typer(
 app.command()(generate)
 app.command()(bound)
 app.command()(compare)
+app.command()(measure)
 app.command()(bench)
 app.add_typer(models, name="models")

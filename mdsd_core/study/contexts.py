@@ -219,13 +219,10 @@ def load_contexts(
     if profile not in PROMPTS_PER_SET:
         raise ValueError(f"profile must be one of {', '.join(PROMPTS_PER_SET)}, got {profile!r}")
     count = PROMPTS_PER_SET[profile] if prompts is None else prompts
+    stored = stored_contexts(target.name, prompt_set, profile, params, count, seed, max_new_tokens, reference)
+    if stored is not None:
+        return stored
     settings = _settings(target.name, prompt_set, params, count, seed, max_new_tokens)
-    folder = project_folder() / "reference" if reference is None else reference
-    path = contexts_file(folder, profile, target.name, prompt_set, params)
-    if path.is_file():
-        stored, found = read_contexts(path)
-        if stored == settings:
-            return found
     chosen = load_prompts(prompt_set, limit=count)
     if target.name not in model_names() or prompt_set.endswith(".jsonl"):  # what a name stands for may change
         return draw_continuations(target, chosen, params, seed=seed, max_new_tokens=max_new_tokens)
@@ -236,6 +233,30 @@ def load_contexts(
     drawn = draw_continuations(target, chosen, params, seed=seed, max_new_tokens=max_new_tokens)
     write_contexts(path, settings, drawn)
     return drawn
+
+
+def stored_contexts(
+    target: str,
+    prompt_set: str,
+    profile: str,
+    params: SamplingParams,
+    prompts: int,
+    seed: int = 0,
+    max_new_tokens: int = MAX_NEW_TOKENS,
+    reference: Path | None = None,
+) -> list[Continuation] | None:
+    """The continuations that ``reference/`` holds for just these settings, or None; needs no model.
+
+    >>> stored_contexts("no-such-model", "mt_bench", "ci", SamplingParams(0.7), 6) is None
+    True
+    """
+    folder = project_folder() / "reference" if reference is None else reference
+    path = contexts_file(folder, profile, target, prompt_set, params)
+    if path.is_file():
+        settings, found = read_contexts(path)
+        if settings == _settings(target, prompt_set, params, prompts, seed, max_new_tokens):
+            return found
+    return None
 
 
 def contexts_file(reference: Path, profile: str, target: str, prompt_set: str, params: SamplingParams) -> Path:

@@ -12,7 +12,7 @@ from mdsd_core._sums import add
 from mdsd_core.distributions import check_distribution, check_pair
 from mdsd_core.schemes import Scheme
 from mdsd_core.schemes.base import check_count
-from mdsd_core.transport.order import ratio_order
+from mdsd_core.transport.order import RatioOrder, ratio_order
 
 _NO_ENDS, _NO_CURVE = np.empty(0, dtype=np.int64), np.empty(0)
 
@@ -152,8 +152,37 @@ def optimal_acceptance(p: ArrayLike, q: ArrayLike, scheme: Scheme) -> OptimalAcc
     array([0.  , 0.05, 0.14, 0.  ])
     """
     p, q = check_pair(p, q)
+    return optimal_acceptance_in_order(p, q, scheme, ratio_order(p, scheme.weights(q)))
+
+
+def optimal_acceptance_in_order(
+    p: NDArray[np.float64], q: NDArray[np.float64], scheme: Scheme, order: RatioOrder
+) -> OptimalAcceptance:
+    """:func:`optimal_acceptance` of a checked pair whose tokens are sorted already: several schemes, one sort.
+
+    Parameters
+    ----------
+    p, q : ndarray of float64, shape (V,)
+        As :func:`~mdsd_core.distributions.check_pair` returns them.
+    scheme : Scheme
+        The law of the drafts.
+    order : RatioOrder
+        ``ratio_order(p, scheme.weights(q))``; for a scheme whose weights are q off a fixed set it may be the order by
+        p/q with that set left out, see :meth:`~mdsd_core.transport.order.RatioOrder.only`.
+
+    Returns
+    -------
+    OptimalAcceptance
+
+    Examples
+    --------
+    >>> from mdsd_core.schemes import WithReplacement
+    >>> p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
+    >>> order = ratio_order(p, q)
+    >>> [round(optimal_acceptance_in_order(p, q, WithReplacement(n), order).rate, 12) for n in (1, 2)]
+    [0.7, 0.86]
+    """
     fixed, w = scheme.fixed_set(q), scheme.weights(q)
-    order = ratio_order(p, w)
     ends, steps = scheme.prefix_runs(order.w, order.p)
     if ends is None:
         ends = _NO_ENDS

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdsd_core._jit import inline_kernel, kernel
-from mdsd_core.transport.order import ratio_order
+from mdsd_core.transport.order import RatioOrder, ratio_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +31,12 @@ class ResidualTable:
     @classmethod
     def of(cls, p: NDArray[np.float64], w: NDArray[np.float64]) -> "ResidualTable":
         """Sort, in O(V log V)."""
-        never = p[w == 0.0].sum()
-        _, p, w = ratio_order(p, w)
+        return cls.of_order(ratio_order(p, w), p[w == 0.0].sum())
+
+    @classmethod
+    def of_order(cls, order: RatioOrder, never: float) -> "ResidualTable":
+        """From tokens sorted already and the target mass of those with ``w = 0``, in O(V)."""
+        _, p, w = order
         with np.errstate(over="ignore"):  # p over a subnormal w: infinity is in its place
             ratio = p / w
         above_p = np.cumsum(np.concatenate(([never], p[::-1])))[::-1]

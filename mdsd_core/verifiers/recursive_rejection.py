@@ -122,8 +122,18 @@ class RecursiveRejection(Verifier):
         The sums are direct (no sort, no differences of prefix sums), so the error is that of adding V numbers.
         """
         node = Node.of(*self.checked(p, q, scheme), scheme)
-        level, mass = 0.0, 1.0
-        for _ in range(node.sampled):
-            level += mass / node.total
-            mass = residual_mass(node.p, node.w, level)
-        return float(1.0 - mass + node.p[list(node.fixed)].sum())
+        return float(1.0 - rejection_masses(node)[-1] + node.p[list(node.fixed)].sum())
+
+
+def rejection_masses(node: Node) -> list[float]:
+    """``Z(l_j)`` for j = 0 .. k: the probabilities that the first j of k sampled drafts are all rejected; O(V k).
+
+    >>> node = Node.of(np.array([0.6, 0.4]), np.array([0.2, 0.8]), WithReplacement(2))
+    >>> [round(mass, 12) for mass in rejection_masses(node)]
+    [1.0, 0.4, 0.32]
+    """
+    level, masses = 0.0, [1.0]
+    for _ in range(node.sampled):
+        level += masses[-1] / node.total
+        masses.append(residual_mass(node.p, node.w, level))
+    return masses

@@ -94,15 +94,33 @@ class RecursiveRejectionWithout(Verifier):
             from sampled histories, one to three microseconds each.
         """
         node = Node.of(*self.checked(p, q, scheme), scheme)
-        order = ResidualTable.of(node.p, node.w)
         fixed = float(node.p[list(node.fixed)].sum())
-        rejection = rejection_exact(order, node.sampled)
-        if rejection is not None:
-            return 1.0 - rejection + fixed
-        if node.sampled == 3:
-            least, most = rejection_of_three(order)
-            low, high = max(1.0 - most + fixed, 0.0), min(1.0 - least + fixed, 1.0)
-            return Estimate(0.5 * (low + high), low, high, 1.0, "bracket by bins of draft probability")
-        mean, half = rejection_sampled(order, node.sampled, histories, rng or np.random.default_rng(0))
-        value = 1.0 - mean + fixed
-        return Estimate(value, max(value - half, 0.0), min(value + half, 1.0), 0.99, f"{histories} sampled histories")
+        return acceptance_of_table(ResidualTable.of(node.p, node.w), node.sampled, fixed, histories, rng)
+
+
+def acceptance_of_table(
+    order: ResidualTable, sampled: int, fixed: float, histories: int, rng: np.random.Generator | None
+) -> float | Estimate:
+    """:meth:`RecursiveRejectionWithout.acceptance` from a table that is there already: several n, one sort.
+
+    Parameters
+    ----------
+    order : ResidualTable
+        Of p and the weights of the sampled drafts, on any scale.
+    sampled : int
+        How many drafts are sampled, at most as many as there are weights.
+    fixed : float
+        The target mass of the fixed set.
+    histories, rng
+        As for the method.
+    """
+    rejection = rejection_exact(order, sampled)
+    if rejection is not None:
+        return 1.0 - rejection + fixed
+    if sampled == 3:
+        least, most = rejection_of_three(order)
+        low, high = max(1.0 - most + fixed, 0.0), min(1.0 - least + fixed, 1.0)
+        return Estimate(0.5 * (low + high), low, high, 1.0, "bracket by bins of draft probability")
+    mean, half = rejection_sampled(order, sampled, histories, rng or np.random.default_rng(0))
+    value = 1.0 - mean + fixed
+    return Estimate(value, max(value - half, 0.0), min(value + half, 1.0), 0.99, f"{histories} sampled histories")

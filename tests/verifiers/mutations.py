@@ -139,8 +139,8 @@ VERIFIERS = [
     mutation(
         "rrs: the acceptance forgets the fixed drafts",
         RRS,
-        "float(1.0 - mass + node.p[list(node.fixed)].sum())",
-        "float(1.0 - mass)",
+        "float(1.0 - rejection_masses(node)[-1] + node.p[list(node.fixed)].sum())",
+        "float(1.0 - rejection_masses(node)[-1])",
         tests=lossless("rrs", TOP),
     ),
     mutation(
@@ -160,8 +160,8 @@ VERIFIERS = [
     mutation(
         "rrs without: acceptance of one draft less",
         WITHOUT,
-        "rejection_exact(order, node.sampled)",
-        "rejection_exact(order, min(node.sampled, 1))",
+        "rejection_exact(order, sampled)",
+        "rejection_exact(order, min(sampled, 1))",
         tests=lossless("rrs_without", SEQ),
     ),
     # acceptance without replacement

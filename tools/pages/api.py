@@ -50,8 +50,8 @@ PARTS = {
     ),
     "api/study": Part(
         "Study",
-        "What the notebooks use: contexts, statistics, results files, figures.",
-        ("study/*",),
+        "What the notebooks use: contexts, sweeps, statistics, results files, figures.",
+        ("study/*", "study/measure"),
     ),
 }
 

@@ -1,0 +1,97 @@
+"""What the main table costs for one context and pair, against `numpy.argsort` in the same run.
+
+    python -m benchmarks.measure [--prompts 2] [--tokens 48] [--limit 120] [--json FILE]
+
+The rules of the main table (n = 3, no optimal plans) on the packaged pair, T = 0.7: one pass of target and draft over
+texts of the study, p and q, all rates, the rows of the table. Processor time of one thread, medians over texts. The
+plain calls, each with its own checks and sorts, are timed beside the shared work. Exit status 1 if a context and pair
+costs more than --limit milliseconds.
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import sys
+import time
+
+import numpy as np
+import torch
+
+from mdsd_core.distributions import SamplingParams
+from mdsd_core.models import load_pair
+from mdsd_core.study.contexts import Continuation, load_contexts
+from mdsd_core.study.forcing import positions
+from mdsd_core.study.measure import BOUND, Placement, SweepPlan, measure_context
+from mdsd_core.study.measure.work import measure_text, units_of
+from mdsd_core.study.pairs import find_pair
+from mdsd_core.transport.subset import optimal_acceptance
+from mdsd_core.verifiers import verifier
+
+
+def thread_seconds(work):
+    start = time.thread_time()
+    work()
+    return time.thread_time() - start
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--prompts", type=int, default=2)
+    parser.add_argument("--tokens", type=int, default=48)
+    parser.add_argument("--limit", type=float, default=120.0, help="milliseconds for one context and pair")
+    parser.add_argument("--json", metavar="FILE", help="write the table there too")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    plan = SweepPlan((find_pair("smollm2-135m/skip4"),), ("mt_bench",), profile="ci", max_new_tokens=options.tokens)
+    pair = load_pair("smollm2-135m", "smollm2-135m-skip4")
+    sampling = SamplingParams(0.7)
+    texts = load_contexts(pair.target, "mt_bench", "ci", sampling)[: options.prompts]
+    texts = [Continuation(text.key, text.prompt, text.tokens[: options.tokens]) for text in texts]
+    prompts = {"mt_bench": [prompt for prompt in plan.read_prompts("mt_bench") if prompt.key in {t.key for t in texts}]}
+    units = units_of(plan, prompts, ("smollm2-135m", None))
+    entries, rng = list(plan.entries()), np.random.default_rng(0)
+    rules = {(rule, scheme) for _, rule, _, scheme in entries}
+
+    def plain(p, q):
+        for rule, scheme in rules:
+            optimal_acceptance(p, q, scheme) if rule == BOUND else verifier(rule).acceptance(p, q, scheme)
+
+    measure_text(plan, Placement(), units[0], texts[0])  # loads, compiles
+    whole = statistics.median(
+        thread_seconds(lambda u=unit, t=text: measure_text(plan, Placement(), u, t)) / len(text.tokens)
+        for unit, text in zip(units, texts, strict=True)
+    )
+    seconds = {"argsort of V doubles": [], "rates, work shared": [], "rates, plain calls": []}
+    for text in texts:
+        for place in positions(pair.target, {"draft": pair.draft}, [text], sampling):
+            p, q = place.p, place.q["draft"]
+            seconds["argsort of V doubles"].append(thread_seconds(lambda p=p, q=q: np.argsort(p / q)))
+            seconds["rates, work shared"].append(
+                thread_seconds(lambda p=p, q=q: measure_context(p, q, entries, rng, plan.histories))
+            )
+            seconds["rates, plain calls"].append(thread_seconds(lambda p=p, q=q: plain(p, q)))
+    milliseconds = {name: 1e3 * statistics.median(values) for name, values in seconds.items()}
+    milliseconds["everything, one context and pair"] = 1e3 * whole
+    sort = milliseconds["argsort of V doubles"]
+    contexts = sum(len(text.tokens) for text in texts)
+    print(f"V = {pair.vocab_size}, {contexts} contexts, {len(entries)} rows each; processor time, one thread")
+    print(f"{'what':<36}{'ms':>10}{'argsorts':>10}")
+    for name, value in milliseconds.items():
+        print(f"{name:<36}{value:>10.2f}{value / sort:>10.1f}")
+    print(f"limit for everything: {options.limit:g} ms")
+    if options.json:
+        record = {
+            "contexts": contexts,
+            "milliseconds": milliseconds,
+            "limit": options.limit,
+            "machine": {"processor": platform.processor() or platform.machine(), "python": platform.python_version()},
+        }
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(record, file, indent=1)
+    if milliseconds["everything, one context and pair"] > options.limit:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

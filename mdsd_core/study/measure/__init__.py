@@ -1,0 +1,29 @@
+"""The sweep engine: pair x prompt set x temperature x n x scheme x verifier, one tidy table.
+
+``plan`` says what is measured, ``context`` measures one context, ``work`` one text, ``run`` all of them, ``store``
+keeps what is finished, ``table`` documents the columns and averages.
+"""
+
+from mdsd_core.study.measure.context import measure_context
+from mdsd_core.study.measure.plan import BOUND, DEFAULT_RULES, Cell, SweepPlan, scheme_of
+from mdsd_core.study.measure.run import Sweep, SweepIncomplete, measure
+from mdsd_core.study.measure.sources import Placement
+from mdsd_core.study.measure.store import SettingsDiffer
+from mdsd_core.study.measure.table import COLUMNS, SUMMARY, summarize
+
+__all__ = [
+    "BOUND",
+    "COLUMNS",
+    "DEFAULT_RULES",
+    "SUMMARY",
+    "Cell",
+    "Placement",
+    "SettingsDiffer",
+    "Sweep",
+    "SweepIncomplete",
+    "SweepPlan",
+    "measure",
+    "measure_context",
+    "scheme_of",
+    "summarize",
+]

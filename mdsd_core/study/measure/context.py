@@ -1,0 +1,139 @@
+"""One context: every rate and acceptance of a sweep, with the work that they share done once.
+
+For one (p, q) there is one check, one sort by p/q (which serves every scheme whose weights are q, or q off a fixed
+set), one table of residual masses, and one recursion of rejections that holds the acceptance of recursive rejection
+with replacement for all n at once. Everything equals the plain calls (``optimal_acceptance``, ``Verifier.acceptance``)
+to the last digit, save sampled histories, which are drawn from the given generator.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mdsd_core.distributions import check_pair
+from mdsd_core.schemes import Scheme, WithReplacement
+from mdsd_core.study.measure.plan import BOUND
+from mdsd_core.transport.order import RatioOrder, ratio_order
+from mdsd_core.transport.subset import optimal_acceptance_in_order
+from mdsd_core.verifiers import Estimate, verifier
+from mdsd_core.verifiers._node import Node
+from mdsd_core.verifiers._residual_table import ResidualTable
+from mdsd_core.verifiers.recursive_rejection import rejection_masses
+from mdsd_core.verifiers.recursive_rejection_without import acceptance_of_table
+
+#: Names of the columns of :func:`measure_context`.
+VALUES = ("acceptance", "low", "high", "level", "bound")
+
+
+def measure_context(
+    p: ArrayLike,
+    q: ArrayLike,
+    entries: Iterable[tuple[str, str, int, Scheme]],
+    rng: np.random.Generator,
+    histories: int = 2048,
+) -> NDArray[np.float64]:
+    """Measure all rules at one context.
+
+    Parameters
+    ----------
+    p, q : array_like, shape (V,)
+        Target and draft distribution.
+    entries : iterable of (scheme name, verifier name or "bound", n, scheme)
+        See :meth:`SweepPlan.entries`; entries of one scheme need not stand together.
+    rng : numpy.random.Generator
+        For sampled histories; not used where all is exact.
+    histories : int
+        How many.
+
+    Returns
+    -------
+    ndarray, shape (entries, 5)
+        :data:`VALUES`. Where acceptance is exact, `low` and `high` equal it and `level` is 1; a rigorous bracket has
+        level 1 too.
+
+    Notes
+    -----
+    One sort; a bound costs O(V n), a verifier what its ``acceptance`` costs.
+
+    Examples
+    --------
+    >>> schemes = [("with_replacement", rule, n, WithReplacement(n)) for n in (1, 2) for rule in ("bound", "rrs")]
+    >>> measure_context([0.6, 0.4], [0.2, 0.8], schemes, np.random.default_rng(0))[:, 0].round(12)
+    array([0.6 , 0.6 , 0.76, 0.68])
+    """
+    entries = list(entries)
+    context = _Context(*check_pair(p, q), entries, rng, histories)
+    values = np.empty((len(entries), len(VALUES)))
+    for row, (_, rule, _, scheme) in zip(values, entries, strict=True):
+        bound = context.bound(scheme)
+        found = bound if rule == BOUND else context.acceptance(rule, scheme)
+        if isinstance(found, Estimate):
+            row[:] = found.value, found.low, found.high, found.level, bound
+        else:
+            row[:] = found, found, found, 1.0, bound
+    return values
+
+
+class _Context:
+    """p and q with what has been computed for them so far."""
+
+    def __init__(
+        self,
+        p: NDArray[np.float64],
+        q: NDArray[np.float64],
+        entries: list[tuple[str, str, int, Scheme]],
+        rng: np.random.Generator,
+        histories: int,
+    ) -> None:
+        self.p, self.q, self.rng, self.histories = p, q, rng, histories
+        self._most = max((s.n for _, _, _, s in entries if isinstance(s, WithReplacement)), default=0)
+        self._order: RatioOrder | None = None
+        self._bounds: dict[Scheme, float] = {}
+        self._masses: list[float] = []
+        self._table: ResidualTable | None = None
+
+    @property
+    def order(self) -> RatioOrder:
+        """All tokens that can be drafted, by p/q."""
+        if self._order is None:
+            self._order = ratio_order(self.p, self.q)
+        return self._order
+
+    def order_of(self, w: NDArray[np.float64]) -> RatioOrder:
+        """The order by p/w, from that by p/q where w is q, or q with some tokens left out."""
+        if w is self.q:
+            return self.order
+        inside = w > 0.0
+        if np.array_equal(w[inside], self.q[inside]):
+            return self.order.only(inside)
+        return ratio_order(self.p, w)
+
+    def bound(self, scheme: Scheme) -> float:
+        """The optimal acceptance rate."""
+        if scheme not in self._bounds:
+            order = self.order_of(scheme.weights(self.q))
+            self._bounds[scheme] = optimal_acceptance_in_order(self.p, self.q, scheme, order).rate
+        return self._bounds[scheme]
+
+    def acceptance(self, rule: str, scheme: Scheme) -> float | Estimate:
+        """What the verifier of that name accepts."""
+        if rule == "rrs" and isinstance(scheme, WithReplacement):
+            if not self._masses:
+                self._masses = rejection_masses(Node.of(self.p, self.q, WithReplacement(self._most)))
+            return float(1.0 - self._masses[scheme.n])
+        if rule == "rrs_without" and verifier(rule).supports(scheme):
+            node = Node.of(self.p, self.q, scheme)
+            fixed = float(self.p[list(node.fixed)].sum())
+            return acceptance_of_table(self._residuals(node), node.sampled, fixed, self.histories, self.rng)
+        return verifier(rule).acceptance(self.p, self.q, scheme)
+
+    def _residuals(self, node: Node) -> ResidualTable:
+        if node.fixed:
+            return ResidualTable.of(node.p, node.w)
+        if self._table is None:
+            tokens, p, _ = self.order
+            self._table = ResidualTable.of_order(
+                RatioOrder(tokens, p, node.w[tokens]), float(self.p[self.q == 0.0].sum())
+            )
+        return self._table

@@ -1,0 +1,157 @@
+"""Models and other sources of p and q, loaded once in a process and kept while they are needed."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from mdsd_core._assets import ASSETS
+from mdsd_core._paths import cache_dir
+from mdsd_core.decoding.ngram import WittenBellTrigram
+from mdsd_core.models import LanguageModel, load_model, load_pair, model_names
+from mdsd_core.models.packaged import GGUF_SHA256
+from mdsd_core.prompts import load_prompts
+from mdsd_core.study.contexts import Continuation
+from mdsd_core.study.forcing import forced_logits
+from mdsd_core.study.pairs import Pair
+
+#: The packaged sets that the drafter ``ngram`` is counted on: their prompts, never what a target wrote after them.
+NGRAM_TEXTS = ("mt_bench", "human_eval", "asdiv", "xsum")
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where models live: ``device`` and ``device_map`` of :func:`mdsd_core.models.load_model`, and their precision.
+
+    >>> Placement("cuda", dtype="bfloat16").options(None)["dtype"]
+    torch.bfloat16
+    """
+
+    device: str = "cpu"
+    device_map: str | None = None
+    dtype: str | None = None
+
+    def options(self, revision: str | None) -> dict[str, Any]:
+        """Arguments for :func:`mdsd_core.models.load_model`."""
+        kind = None if self.dtype is None else getattr(torch, self.dtype, None)
+        if self.dtype is not None and not isinstance(kind, torch.dtype):
+            raise ValueError(f"dtype must name a dtype of torch, such as 'bfloat16', got {self.dtype!r}")
+        return {"device": self.device, "device_map": self.device_map, "dtype": kind, "revision": revision}
+
+
+class TrigramSource:
+    """Log-probabilities of a trigram model at every position of a text."""
+
+    def __init__(self, model: WittenBellTrigram) -> None:
+        self.model = model
+        self.vocab_size = model.vocab_size
+
+    def rows(self, text: Continuation, places: Sequence[int]) -> Iterator[NDArray[np.floating[Any]]]:
+        """One row a place, made when asked for."""
+        whole = [*text.prompt, *text.tokens]
+        for place in places:
+            end = len(text.prompt) + place
+            yield np.log(self.model.distribution(whole[max(0, end - 2) : end]))
+
+
+class ModelSource:
+    """Logits of a language model at every position of a text, by one pass."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.model = model
+        self.vocab_size = model.vocab_size
+
+    def rows(self, text: Continuation, places: Sequence[int]) -> Iterator[NDArray[np.floating[Any]]]:
+        """One row a place; the logits of the whole text are in memory."""
+        logits = forced_logits(self.model, text)
+        return (logits[place] for place in places)
+
+
+Source = ModelSource | TrigramSource
+
+
+@dataclass
+class Sources:
+    """The models of one target and its drafts. A process keeps one of these: see :func:`sources_of`."""
+
+    name: str
+    revision: str | None
+    placement: Placement
+    target: LanguageModel = field(init=False)
+    drafts: dict[tuple[str, str | None], Source] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.target = load_model(self.name, **self.placement.options(self.revision))
+
+    def draft_of(self, pair: Pair) -> Source:
+        """The draft of a pair, loaded when first asked for."""
+        key = (pair.draft, pair.draft_revision)
+        if key not in self.drafts:
+            if pair.draft == "ngram" or pair.draft.startswith("ngram:"):
+                self.drafts[key] = TrigramSource(trigram(self.target, pair.draft.removeprefix("ngram").lstrip(":")))
+            else:
+                options = self.placement.options(pair.draft_revision)
+                self.drafts[key] = ModelSource(load_pair(self.target, pair.draft, **options).draft)
+        return self.drafts[key]
+
+
+_LOADED: list[Sources] = []
+
+
+def sources_of(name: str, revision: str | None, placement: Placement) -> Sources:
+    """The models of a target in this process: those loaded before, if they are the ones; else loaded now.
+
+    One target with its drafts is kept at a time, so that large ones need not fit in memory together.
+    """
+    if _LOADED and (_LOADED[0].name, _LOADED[0].revision, _LOADED[0].placement) == (name, revision, placement):
+        return _LOADED[0]
+    _LOADED.clear()
+    _LOADED.append(Sources(name, revision, placement))
+    return _LOADED[0]
+
+
+def trigram(target: LanguageModel, file: str = "") -> WittenBellTrigram:
+    """The trigram drafter over the target's tokens: of a file of the user's, or of the packaged prompts.
+
+    The latter takes seconds to count; for a packaged target it is kept in the cache folder.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If there is no such file, or it was made for another vocabulary.
+    """
+    if file:
+        return _of_file(target, Path(file))
+    identity = [GGUF_SHA256, target.name, target.vocab_size, NGRAM_TEXTS, ASSETS]
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+    kept = cache_dir() / "ngram" / f"{digest}.npz"
+    if target.name in model_names() and kept.is_file():
+        return WittenBellTrigram.load(kept)
+    texts = [target.encode(prompt.text) for name in NGRAM_TEXTS for prompt in load_prompts(name)]
+    model = WittenBellTrigram.fit(texts, target.vocab_size)
+    if target.name in model_names():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        part = kept.with_name(f".{os.getpid()}-{kept.name}")
+        model.save(part)
+        part.replace(kept)
+    return model
+
+
+def _of_file(target: LanguageModel, path: Path) -> WittenBellTrigram:
+    if not path.is_file():
+        raise FileNotFoundError(f"the text file {path} of the draft 'ngram:{path}' does not exist")
+    if path.suffix == ".npz":
+        model = WittenBellTrigram.load(path)
+    else:
+        texts = [target.encode(text) for text in path.read_text(encoding="utf-8").split("\n\n") if text.strip()]
+        model = WittenBellTrigram.fit(texts, target.vocab_size)
+    if model.vocab_size != target.vocab_size:
+        raise ValueError(f"{path} was made for {model.vocab_size} tokens, but {target.name} has {target.vocab_size}")
+    return model

@@ -1,0 +1,172 @@
+"""The folder of a sweep: what is finished stays finished.
+
+::
+
+    manifest.json                   the settings, and a digest of the code that measures
+    texts/SET/TARGET-T-BATCH.json   texts that the target drew, if they were not stored with the project
+    prompts/CELL/PROMPT.parquet     the rows of one prompt and cell: a file is there if and only if it is complete
+    table.parquet                   all rows, in the order of the plan
+    summary.parquet                 means over contexts with intervals
+
+Files are written under another name and renamed, so that a process that is killed leaves no half a file behind.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import mdsd_core
+from mdsd_core.study.contexts import Continuation, read_contexts, write_contexts
+from mdsd_core.study.measure.plan import Cell, SweepPlan
+from mdsd_core.study.measure.table import SCHEMA
+from mdsd_core.study.measure.work import Drawing
+from mdsd_core.study.results import write_json
+
+_FORMAT = 1
+
+#: What the numbers of a sweep depend on, below the package's folder.
+_MEASURING = (
+    "_handbook.py",
+    "_powers.py",
+    "_sums.py",
+    "decoding/ngram.py",
+    "distributions.py",
+    "models",
+    "prompts.py",
+    "schemes",
+    "study/contexts.py",
+    "study/forcing.py",
+    "study/measure/context.py",
+    "study/measure/sources.py",
+    "study/measure/table.py",
+    "study/measure/work.py",
+    "transport",
+    "verifiers",
+)
+
+
+class SettingsDiffer(ValueError):
+    """A folder holds a sweep with other settings, or made by another version of the code.
+
+    >>> from tempfile import mkdtemp
+    >>> from mdsd_core.study.pairs import find_pair
+    >>> folder, plan = Path(mkdtemp()), SweepPlan((find_pair("tiny-random"),), ("mt_bench",))
+    >>> Store(folder, plan).finished(next(plan.cells()), "mt_bench/81")
+    False
+    >>> try:
+    ...     Store(folder, dataclasses.replace(plan, seed=1))
+    ... except SettingsDiffer as error:
+    ...     print("seed was 0, is 1" in str(error))
+    True
+    """
+
+
+def code_digest() -> str:
+    """A digest of the source files that a sweep's numbers depend on.
+
+    >>> len(code_digest())
+    16
+    """
+    package = Path(mdsd_core.__file__).parent
+    digest = hashlib.sha256()
+    for name in _MEASURING:
+        path = package / name
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            digest.update(str(file.relative_to(package)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+class Store:
+    """The files of one sweep.
+
+    Parameters
+    ----------
+    folder : path
+        New, or one of a sweep with the same settings.
+    plan : SweepPlan
+
+    Raises
+    ------
+    SettingsDiffer
+        If the folder belongs to another sweep; the message says what differs.
+    """
+
+    def __init__(self, folder: Path, plan: SweepPlan) -> None:
+        self.folder, self.plan = folder, plan
+        path = folder / "manifest.json"
+        wanted = {"format": _FORMAT, "code": code_digest(), "settings": plan.settings()}
+        wanted = json.loads(json.dumps(wanted))
+        if not path.is_file():
+            if folder.is_dir() and any(folder.iterdir()):
+                raise SettingsDiffer(f"{folder} is not empty and holds no sweep: choose another folder")
+            write_json(path, wanted)
+            return
+        found = json.loads(path.read_text(encoding="utf-8"))
+        differences = _differences(found, wanted)
+        if differences:
+            raise SettingsDiffer(
+                f"{folder} holds another sweep ({'; '.join(differences)}): choose another folder, or delete this one"
+            )
+
+    def path_of(self, cell: Cell, prompt: str) -> Path:
+        """Where the rows of a prompt and cell are, or will be."""
+        return self.folder / "prompts" / cell.slug / f"{quote(prompt, safe='')}.parquet"
+
+    def finished(self, cell: Cell, prompt: str) -> bool:
+        """Whether they are there."""
+        return self.path_of(cell, prompt).is_file()
+
+    def write(self, cell: Cell, prompt: str, rows: pa.Table) -> None:
+        """Keep the rows of a prompt and cell, in one step."""
+        path = self.path_of(cell, prompt)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{os.getpid()}.part")
+        pq.write_table(rows, part)
+        part.replace(path)
+
+    def texts(self, drawing: Drawing) -> list[Continuation] | None:
+        """The texts of a batch that were drawn before, or None."""
+        path = self._texts_path(drawing)
+        return read_contexts(path)[1] if path.is_file() else None
+
+    def write_texts(self, drawing: Drawing, texts: Iterable[Continuation]) -> None:
+        """Keep the texts of a batch, in one step."""
+        sampling = dataclasses.asdict(self.plan.sampling(drawing.text_temperature))
+        settings: dict[str, object] = {"target": drawing.target, "set": drawing.prompt_set, "sampling": sampling}
+        write_contexts(self._texts_path(drawing), settings, texts)
+
+    def _texts_path(self, drawing: Drawing) -> Path:
+        target = quote(f"{drawing.target}@{drawing.target_revision or ''}", safe="")
+        name = f"{target}-T{drawing.text_temperature!r}-{drawing.number}.json"
+        return self.folder / "texts" / quote(drawing.prompt_set, safe="") / name
+
+    def gather(self, finished: Iterable[tuple[Cell, str]]) -> Path:
+        """Write ``table.parquet`` from the files of prompts and cells, one after the other; returns its path."""
+        path = self.folder / "table.parquet"
+        part = path.with_name(f".{os.getpid()}.part")
+        with pq.ParquetWriter(part, SCHEMA) as writer:
+            for cell, prompt in finished:
+                writer.write_table(pq.read_table(self.path_of(cell, prompt), schema=SCHEMA))
+        part.replace(path)
+        return path
+
+
+def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    if found.get("format") != wanted["format"]:
+        return [f"format {found.get('format')}, not {wanted['format']}"]
+    differences = [
+        f"{name} was {found['settings'].get(name)!r}, is {value!r}"
+        for name, value in wanted["settings"].items()
+        if found["settings"].get(name) != value
+    ]
+    if found["code"] != wanted["code"]:
+        differences.append("the code that measures has changed since")
+    return differences
