@@ -91,7 +91,7 @@ def read_config(path: Path) -> tuple[dict[str, Pair], dict[str, HubSet]]:
     --------
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "own.toml"
-    >>> _ = path.write_text('[pairs.mine]\\ntarget = "tiny-random"\\ndraft = "skip:1"')
+    >>> _ = path.write_text('pairs.mine = {target = "tiny-random", draft = "skip:1"}')
     >>> read_config(path)[0]["mine"].draft
     'skip:1'
     """

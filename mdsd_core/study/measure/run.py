@@ -145,6 +145,7 @@ def measure(
     store = Store(Path(folder), plan)
     given = placement or Placement()
     placement = Placement(given.device, given.device_map, plan.dtype)
+    placement.options(None)  # a wrong dtype shows now, not in every prompt
     prompts = {name: plan.read_prompts(name) for name in plan.prompt_sets}
     wanted = [(cell, prompt.key) for cell in plan.cells() for prompt in prompts[cell.prompt_set]]
     missing = {(cell, key) for cell, key in wanted if not store.finished(cell, key)}
