@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tools.pages import api, architecture, cards, documents, execution, faults
+from tools.pages import api, architecture, cards, documents, execution, faults, scorecard
 from tools.project import Project
 
 #: By the name of the page; list the page in ``book/_toc.yml`` too.
@@ -15,4 +15,5 @@ GENERATED: dict[str, Callable[[Project, str], str]] = {
     "contributing": documents.contributing,
     "execution": execution.render,
     "faults": faults.render,
+    "scorecard": scorecard.render,
 }

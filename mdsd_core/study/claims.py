@@ -1,0 +1,155 @@
+"""Every claim of the two papers as data: what is claimed, how it is measured here, by which criterion it holds.
+
+The verdicts are computed from the results files, see :mod:`mdsd_core.study.verdicts`; the scorecard of the book is made
+from this list. Nothing is tuned to match a published number.
+"""
+
+from dataclasses import dataclass
+
+from mdsd_core.study.published import HU, YANG, Paper
+from mdsd_core.study.verdicts import AtMost, Differences, Evidence, Judgement, Reader, Values, judge
+
+_OUR_MODELS = (
+    "Here: SmolLM2-135M-Instruct with drafts made of it by leaving layers out, on MT-Bench, HumanEval and other "
+    "packaged prompts; exact acceptances at teacher-forced positions in place of counts over sampled runs."
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim.
+
+    Attributes
+    ----------
+    key : str
+        A name of its own, such as ``hu-gap``.
+    paper : Paper
+        Who claims it.
+    finding : str or None
+        The key of the paper's finding; None for a claim that is a formula or a theorem rather than a measurement.
+    statement : str
+        What is claimed.
+    evidence : tuple of Evidence
+        How it is measured here, and by which criterion it is judged.
+    published : str
+        The paper's figures for it, with their standing; empty if none are at hand.
+    difference : str
+        What differs between the paper's setting and ours.
+
+    Examples
+    --------
+    >>> next(claim for claim in CLAIMS if claim.key == "hu-greedy-optimal").judge(lambda notebook: None).verdict
+    'not measured in this profile'
+    """
+
+    key: str
+    paper: Paper
+    finding: str | None
+    statement: str
+    evidence: tuple[Evidence, ...]
+    published: str = ""
+    difference: str = _OUR_MODELS
+
+    def judge(self, read: Reader) -> Judgement:
+        """The verdict from the results at hand; see :func:`mdsd_core.study.verdicts.judge`."""
+        return judge(self.evidence, read)
+
+
+def _finding(
+    paper: Paper, finding: str, *evidence: Evidence, published: str = "", difference: str = _OUR_MODELS
+) -> Claim:
+    prefix = "hu" if paper is HU else "yang"
+    return Claim(
+        f"{prefix}-{finding}",
+        paper,
+        finding,
+        paper.findings[finding],
+        evidence,
+        published=published,
+        difference=difference,
+    )
+
+
+CLAIMS: tuple[Claim, ...] = (
+    _finding(
+        HU,
+        "gap",
+        Evidence(
+            "mean gap of RRS, K-SEQ and token matching to the optimal rate of their own drafts, n = 2 to 4, T = 0.7",
+            Values("06_verifiers", r"gap, (RRS|K-SEQ|token matching), .*, n=[2-4]"),
+        ),
+        published="A gap of 0.1 to 3.3 points of acceptance (third hand: read in notes on the paper).",
+    ),
+    _finding(
+        HU,
+        "without",
+        Evidence(
+            "acceptance of RRS without replacement less that of RRS with replacement, n = 2 to 4 (measured apart)",
+            Differences(
+                "06_verifiers",
+                r"acceptance, RRS, without replacement, n=([2-4])",
+                r"acceptance, RRS, with replacement, n=\1",
+            ),
+        ),
+        published="3 to 4 points (third hand: read in notes on the paper).",
+    ),
+    _finding(
+        HU,
+        "growth",
+        Evidence(
+            "gap of RRS with and without replacement and of K-SEQ at four drafts less that at two (measured apart)",
+            Differences("06_verifiers", r"gap, ((?:RRS|K-SEQ), .*), n=4", r"gap, \1, n=2"),
+        ),
+    ),
+    _finding(HU, "greedy-cold"),
+    _finding(
+        HU,
+        "greedy-optimal",
+        Evidence(
+            "mean gap of the greedy verifier to the optimal rate of greedy drafts, n = 1 to 4, T = 0.7",
+            Values("06_verifiers", r"gap, greedy, greedy drafts, n=\d+"),
+            AtMost(1e-9),
+        ),
+    ),
+    _finding(HU, "turn"),
+    Claim(
+        "hu-formula",
+        HU,
+        None,
+        "the generating-function formula gives the optimal rate without replacement",
+        (
+            Evidence(
+                "share of contexts in which RRS with sequential drafts accepts more often than the formula allows (two "
+                "drafts, exact): an upper bound is never exceeded",
+                Values("05_without_replacement", r"share below RRS"),
+                AtMost(0.0),
+            ),
+            Evidence(
+                "the same at other temperatures of p and q",
+                Values("17_above_the_bound", r"share above the formula, T=.*"),
+                AtMost(0.0),
+            ),
+        ),
+        difference="A statement about laws, not about models: the formula is exact for independent drafts conditioned "
+        "on being different, and samplers draw another law.",
+    ),
+    _finding(
+        YANG,
+        "several",
+        Evidence(
+            "acceptance of RRS with two, three and four drafts less that with one (measured apart), T = 0.7",
+            Differences("06_verifiers", r"acceptance, (RRS, .*), n=[2-4]", r"acceptance, \1, n=1"),
+        ),
+    ),
+    _finding(
+        YANG,
+        "lossless",
+        Evidence(
+            "total variation between the law of the emitted token and p, all drafts enumerated, every verifier",
+            Values("06_verifiers", r"small example, total variation, .*"),
+            AtMost(1e-12),
+        ),
+        difference="Proved and enumerated in double precision rather than sampled; the law of a text follows from the "
+        "law of each step.",
+    ),
+)

@@ -1,0 +1,94 @@
+"""The claims against the references: every finding has one, every claim names values that exist, verdicts can flip."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+
+from mdsd_core.study.claims import CLAIMS
+from mdsd_core.study.published import PAPERS, TABLES
+from mdsd_core.study.results import read_results
+from mdsd_core.study.verdicts import ABSENT, FAILS, HOLDS, Above, Values, judge
+from tools.pages.scorecard import page
+
+ROOT = Path(__file__).resolve().parents[2]
+EVIDENCE = [(claim, evidence) for claim in CLAIMS for evidence in claim.evidence]
+
+
+def reference(profile):
+    def read(name):
+        path = ROOT / "reference" / profile / f"{name}.json"
+        return read_results(path) if path.is_file() else None
+
+    return read
+
+
+def test_every_finding_of_both_papers_has_a_claim():
+    claimed = [(claim.paper.key, claim.finding) for claim in CLAIMS if claim.finding is not None]
+    assert sorted(claimed) == sorted((paper.key, finding) for paper in PAPERS for finding in paper.findings)
+    assert len({claim.key for claim in CLAIMS}) == len(CLAIMS)
+    for claim in CLAIMS:
+        if claim.finding is not None:
+            assert claim.statement == claim.paper.findings[claim.finding]
+
+
+def test_papers_are_in_the_bibliography():
+    entries = (ROOT / "book" / "references.bib").read_text()
+    assert all(f"{{{paper.key}," in entries for paper in PAPERS)
+
+
+@pytest.mark.parametrize("profile", ["ci", "quick"])
+@pytest.mark.parametrize(("claim", "evidence"), EVIDENCE, ids=[f"{c.key}-{i}" for i, (c, _) in enumerate(EVIDENCE)])
+def test_every_claim_names_values_that_exist(profile, claim, evidence):
+    name = evidence.source.notebook
+    assert (ROOT / "notebooks" / f"{name}.ipynb").is_file(), f"{claim.key} names the notebook {name}"
+    results = reference(profile)(name)
+    assert results is not None, f"{name} has no reference for {profile}"
+    assert evidence.source.cells(results)
+
+
+@pytest.mark.parametrize(("claim", "evidence"), EVIDENCE, ids=[f"{c.key}-{i}" for i, (c, _) in enumerate(EVIDENCE)])
+def test_a_planted_change_of_the_results_changes_the_verdict(claim, evidence):
+    """Every value moved to the other side of the limit, and then back: the verdict follows."""
+    results = reference("quick")(evidence.source.notebook)
+    source, limit = evidence.source, evidence.criterion.limit
+
+    def at(value, to):
+        plain = [to] * len(value.value) if isinstance(value.value, list) else to
+        return dataclasses.replace(value, value=plain, interval=None, kind="exact")
+
+    def judged(to):
+        values = dict(results.values)
+        for key in results:
+            match = re.fullmatch(source.keys if isinstance(source, Values) else source.first, key)
+            if match and isinstance(source, Values):
+                values[key] = at(results[key], source.sign * to)
+            elif match:
+                values[key] = at(results[key], to)
+                other = match.expand(source.second)
+                values[other] = at(results[other], 0.0)
+        return judge((evidence,), lambda name: dataclasses.replace(results, values=values)).verdict
+
+    above = isinstance(evidence.criterion, Above)
+    assert judged(limit + 1.0) == (HOLDS if above else FAILS)
+    assert judged(limit - 1.0) == (FAILS if above else HOLDS)
+
+
+def test_the_page_follows_the_results():
+    read = reference("quick")
+    before = page(CLAIMS, read, "quick")
+    name = "06_verifiers"
+    results = read(name)
+    key = next(key for key in results if key.startswith("gap, greedy"))
+    planted = {**results.values, key: dataclasses.replace(results[key], value=0.1, interval=(0.05, 0.2))}
+    changed = dataclasses.replace(results, values=planted)
+    after = page(CLAIMS, lambda n: changed if n == name else read(n), "quick")
+    assert before != after
+    assert before.count(f"**{HOLDS}**") == after.count(f"**{HOLDS}**") + 1
+    nothing = page(CLAIMS, lambda n: None, "full")
+    assert nothing.count(f"**{ABSENT}**") == len(CLAIMS) + 1  # one in the legend
+    for claim in CLAIMS:
+        assert f"({claim.key})=" in nothing
+    for table in TABLES:
+        assert table.source in nothing

@@ -1,0 +1,96 @@
+"""Verdicts are computed: what each criterion says, how cells add up, and that a change of results changes them."""
+
+import pytest
+
+from mdsd_core.study.results import Results, estimate, exact, timing
+from mdsd_core.study.verdicts import (
+    ABSENT,
+    CONDITION,
+    FAILS,
+    HOLDS,
+    OPEN,
+    Above,
+    AtMost,
+    Cell,
+    Differences,
+    Evidence,
+    Values,
+    judge,
+)
+
+
+def results(**values):
+    return Results("nb", "ci", {}, values)
+
+
+def around(value, half=0.01):
+    return estimate(value, (value - half, value + half), atol=1e-4)
+
+
+def verdict(values, source=None, criterion=None):
+    source = Values("nb", r"gap.*") if source is None else source
+    return judge(
+        (Evidence("gap", source, Above() if criterion is None else criterion),), lambda name: results(**values)
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([0.05, 0.03], HOLDS),
+        ([0.05, 0.03, 0.005], HOLDS),  # one does not tell, none speaks against
+        ([0.05, 0.005, -0.005], CONDITION),  # fewer than half speak for
+        ([0.05, 0.03, -0.05], CONDITION),
+        ([0.05, -0.05], FAILS),
+        ([-0.05, -0.03], FAILS),
+        ([0.005, -0.005], OPEN),
+    ],
+)
+def test_cells_add_up(values, expected):
+    found = verdict({f"gap{i}": around(x) for i, x in enumerate(values)})
+    assert found.verdict == expected
+    assert sum(found.counts) == len(values)
+    assert len(found.exceptions) == len(values) - found.counts[0]
+
+
+def test_limits_are_met_by_the_whole_interval():
+    assert Above(0.1).stance(Cell("x", 0.2, 0.11, 0.3)) == 1
+    assert Above(0.1).stance(Cell("x", 0.2, 0.10, 0.3)) == 0
+    assert Above(0.1).stance(Cell("x", 0.05, 0.0, 0.1)) == -1
+    assert AtMost(0.1).stance(Cell("x", 0.05, 0.0, 0.1)) == 1
+    assert AtMost(0.1).stance(Cell("x", 0.05, 0.0, 0.11)) == 0
+    assert AtMost(0.1).stance(Cell("x", 0.2, 0.11, 0.3)) == -1
+    assert "0.1" in Above(0.1).words()
+    assert "0.1" in AtMost(0.1).words()
+
+
+def test_lists_give_a_cell_an_entry_and_a_sign_turns_them():
+    values = {"gap": estimate([0.1, -0.2], ([0.05, -0.3], [0.2, -0.1]), atol=0.0)}
+    found = verdict(values, Values("nb", "gap", sign=-1)).parts[0].cells
+    assert [(c.value, c.low, c.high) for c in found] == [(-0.1, -0.2, -0.05), (0.2, 0.1, 0.3)]
+    assert found[0].label != found[1].label
+
+
+def test_differences_take_the_ends_at_their_worst():
+    values = {"gap, a, n=4": around(0.3, 0.02), "gap, a, n=2": around(0.1, 0.01), "gap, b, n=4": around(0.3)}
+    (cell,) = verdict(values, Differences("nb", r"gap, (.*), n=4", r"gap, \1, n=2")).parts[0].cells
+    assert (cell.value, cell.low, cell.high) == pytest.approx((0.2, 0.17, 0.23))
+
+
+def test_words_and_timings_are_no_figures():
+    with pytest.raises(ValueError, match="must be a number"):
+        verdict({"gap": exact("large", atol=0)})
+    with pytest.raises(ValueError, match="no verdict hangs on timings"):
+        verdict({"gap": timing(3.0)})
+
+
+def test_missing_results_and_missing_keys_are_not_the_same():
+    evidence = (Evidence("gap", Values("nb", "gap")), Evidence("other", Values("absent", "gap")))
+    read = {"nb": results(gap=around(0.5))}.get
+    found = judge(evidence, read)
+    assert found.verdict == HOLDS
+    assert found.parts[1].cells == ()
+    assert judge(evidence, lambda name: None).verdict == ABSENT
+    assert judge((), read).verdict == ABSENT
+    with pytest.raises(ValueError, match="have no value for"):
+        judge((Evidence("gap", Values("nb", "gone")),), read)
