@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mdsd_core.study.statistics import bootstrap_difference, bootstrap_mean, holm, paired_p_value
+from mdsd_core.study.statistics import (
+    bootstrap_difference,
+    bootstrap_mean,
+    bootstrap_ratio,
+    bootstrap_ratio_difference,
+    holm,
+    paired_p_value,
+)
 
 
 def clustered(rng, prompts=12, positions=20, between=1.0, within=1.0):
@@ -154,3 +161,37 @@ def test_holm_by_hand_and_against_its_definition():
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_ratio_of_sums_by_enumeration_of_all_resamples():
+    top, bottom = {"a": 2.0, "b": 9.0, "c": 1.0}, {"a": 1.0, "b": 3.0, "c": 2.0}
+    ratios = sorted(
+        sum(top[x] for x in pick) / sum(bottom[x] for x in pick) for pick in itertools.product("abc", repeat=3)
+    )
+    level = 0.5
+    tail = stats.norm.cdf(-math.sqrt(3 / 2) * stats.t.ppf((1 + level) / 2, 2))
+    found = bootstrap_ratio(
+        list(top.values()), list(bottom.values()), list("abc"), seed=1, level=level, resamples=200_000
+    )
+    assert (found.mean, found.prompts) == (2.0, 3)
+    for end, at in ((found.low, tail), (found.high, 1 - tail)):
+        assert end == pytest.approx(ratios[math.ceil(at * 27) - 1], abs=1e-12)
+    with pytest.raises(ValueError, match="denominator must be > 0"):
+        bootstrap_ratio([1.0, 1.0], [1.0, 0.0], ["a", "b"], seed=0)
+
+
+def test_difference_of_ratios_by_enumeration_and_pairing():
+    a, b = ([2.0, 9.0, 1.0], [1.0, 3.0, 2.0]), ([1.0, 4.0, 1.0], [1.0, 2.0, 1.0])
+
+    def ratio(part, pick):
+        return sum(part[0][x] for x in pick) / sum(part[1][x] for x in pick)
+
+    values = sorted(ratio(a, pick) - ratio(b, pick) for pick in itertools.product(range(3), repeat=3))
+    level = 0.5
+    tail = stats.norm.cdf(-math.sqrt(3 / 2) * stats.t.ppf((1 + level) / 2, 2))
+    found = bootstrap_ratio_difference(a, b, list("abc"), seed=1, level=level, resamples=200_000)
+    assert found.mean == pytest.approx(2.0 - 1.5, abs=1e-12)
+    for end, at in ((found.low, tail), (found.high, 1 - tail)):
+        assert end == pytest.approx(values[math.ceil(at * 27) - 1], abs=1e-12)
+    same = bootstrap_ratio_difference(a, a, list("abc"), seed=1)
+    assert (same.low, same.mean, same.high) == (0.0, 0.0, 0.0)

@@ -1,0 +1,323 @@
+"""Decoding runs over prompts: one cell of an experiment at a time, resumable prompt by prompt.
+
+A *cell* says how tokens are drafted and verified. A run of a cell decodes every prompt with a random stream of its own,
+keyed by seed and prompt, so that neither the order of the prompts nor what was finished before changes a text. What is
+kept of a prompt is counts: the figures of :mod:`mdsd_core.decoding.metrics` and their intervals follow from them.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mdsd_core.decoding.drafters import Drafter
+from mdsd_core.decoding.generate import generate
+from mdsd_core.decoding.metrics import Metrics
+from mdsd_core.decoding.scoring import Scorer
+from mdsd_core.distributions import SamplingParams
+from mdsd_core.models import LanguageModel
+from mdsd_core.prompts import Prompt
+from mdsd_core.study.statistics import Interval, bootstrap_mean, bootstrap_ratio
+
+#: The kinds of work that a round's time is split into.
+KINDS_OF_WORK = ("draft", "scheme", "target", "verify", "cache")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """How tokens are drafted and verified.
+
+    Attributes
+    ----------
+    drafter : str
+        The name of the drafter, "none" for plain decoding.
+    tree : str
+        As for :meth:`~mdsd_core.decoding.tree.DraftTree.parse`.
+    scheme, verifier, tree_rule : str
+        As for :func:`~mdsd_core.decoding.generate.generate`.
+    temperature : float
+        Of the target.
+    draft_temperature : float or None
+        Of the draft; the target's by default.
+
+    Examples
+    --------
+    >>> Cell("skip4", "4,2,2").label
+    'skip4, tree 4,2,2, with_replacement, rrs, T=0.7'
+    """
+
+    drafter: str
+    tree: str
+    scheme: str = "with_replacement"
+    verifier: str = "rrs"
+    tree_rule: str = "node"
+    temperature: float = 0.7
+    draft_temperature: float | None = None
+
+    @property
+    def plain(self) -> bool:
+        """True for decoding without drafts."""
+        return self.drafter == "none" or self.tree == "none"
+
+    @property
+    def label(self) -> str:
+        """All of it in words, for tables and results files."""
+        if self.plain:
+            return f"plain, T={self.temperature:g}"
+        rule = self.verifier if self.tree_rule == "node" else f"{self.verifier} ({self.tree_rule})"
+        draft = "" if self.draft_temperature is None else f", draft T={self.draft_temperature:g}"
+        return f"{self.drafter}, tree {self.tree}, {self.scheme}, {rule}, T={self.temperature:g}{draft}"
+
+
+@dataclass(frozen=True)
+class PromptRun:
+    """What is kept of one prompt's run.
+
+    Attributes
+    ----------
+    key : str
+        The prompt.
+    visits : tuple of tuple of (int, int)
+        For each round, for each decision from the root down: the drafts at the node, and the index of the accepted one
+        (-1 if none was).
+    emitted : int
+        Tokens emitted, after cuts.
+    draft_calls : int
+        Passes of the draft model; shared by the prompts of a batch.
+    seconds : dict of str to float
+        Time by kind of work (:data:`KINDS_OF_WORK`) and in all ("wall"); shared by the prompts of a batch.
+    """
+
+    key: str
+    visits: tuple[tuple[tuple[int, int], ...], ...]
+    emitted: int
+    draft_calls: int
+    seconds: dict[str, float]
+
+    @property
+    def rounds(self) -> int:
+        """Target passes that scored a tree of this prompt."""
+        return len(self.visits)
+
+    @property
+    def accepted(self) -> int:
+        """Accepted drafts, before cuts."""
+        return sum(index >= 0 for row in self.visits for _, index in row)
+
+    def at_depth(self, depth: int) -> list[int]:
+        """The accepted index, or -1, of each decision about drafts at `depth` (from 1)."""
+        return [row[depth - 1][1] for row in self.visits if len(row) >= depth]
+
+    @classmethod
+    def of(cls, key: str, request: int, metrics: Metrics, wall: float) -> "PromptRun":
+        """Keep what counts of a request's rounds."""
+        records = metrics.of_request(request)
+        visits = tuple(tuple((v.drafts, v.accepted_index) for v in record.visits) for record in records)
+        seconds = {kind: float(getattr(metrics.times, kind)) for kind in KINDS_OF_WORK}
+        emitted = sum(record.emitted for record in records)
+        return cls(key, visits, emitted, metrics.draft_calls, {**seconds, "wall": wall})
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> "PromptRun":
+        """Read what ``dataclasses.asdict`` made."""
+        visits = tuple(tuple((int(n), int(i)) for n, i in row) for row in content["visits"])
+        return cls(content["key"], visits, content["emitted"], content["draft_calls"], dict(content["seconds"]))
+
+
+class RunStore:
+    """Finished prompts in a file, one a line: a run that was killed goes on where it stopped.
+
+    Parameters
+    ----------
+    path : path
+        Made when the first prompt is finished. A last line that a kill cut short is ignored, and mended by the next.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> store = RunStore(Path(mkdtemp()) / "runs.jsonl")
+    >>> store.put("a", PromptRun("toy/0", (((2, -1),),), 1, 1, {"wall": 0.5}))
+    >>> RunStore(store.path).get("a", "toy/0").rounds
+    1
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._known: dict[tuple[str, str], PromptRun] = {}
+        if path.is_file():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                try:
+                    content = json.loads(line)
+                    run = PromptRun.from_json(content["run"])
+                except (json.JSONDecodeError, KeyError):
+                    continue
+                self._known[content["settings"], run.key] = run
+
+    def get(self, settings: str, key: str) -> PromptRun | None:
+        """The stored run of a prompt, if there is one."""
+        return self._known.get((settings, key))
+
+    def put(self, settings: str, run: PromptRun) -> None:
+        """Add a finished prompt; it is on the disk when this returns."""
+        self._known[settings, run.key] = run
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        line = json.dumps({"settings": settings, "run": dataclasses.asdict(run)}, separators=(",", ":"))
+        with self.path.open("a+", encoding="utf-8") as file:
+            file.seek(0, os.SEEK_END)
+            torn = file.tell() > 0 and not self.path.read_bytes().endswith(b"\n")
+            file.write(("\n" if torn else "") + line + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def prompt_seed(seed: int, key: str) -> int:
+    """The seed of one prompt's random stream in a decoding run.
+
+    >>> prompt_seed(0, "mt_bench/81") == prompt_seed(0, "mt_bench/81") != prompt_seed(1, "mt_bench/81")
+    True
+    """
+    return int.from_bytes(hashlib.sha256(f"{seed} {key}".encode()).digest()[:8], "big")
+
+
+def run_cell(
+    target: LanguageModel,
+    scorer: Scorer,
+    drafter: Drafter | None,
+    cell: Cell,
+    prompts: Sequence[Prompt],
+    *,
+    max_new_tokens: int,
+    seed: int = 0,
+    batch_size: int = 1,
+    store: RunStore | None = None,
+    say: Callable[[str], None] | None = None,
+) -> list[PromptRun]:
+    """Decode prompts by one cell.
+
+    Parameters
+    ----------
+    target : LanguageModel
+        Encodes the prompts and says what ends a text.
+    scorer : Scorer
+        The target, ready for draft trees.
+    drafter : Drafter or None
+        What the cell calls its drafter; not used for plain decoding.
+    cell : Cell
+        How tokens are drafted and verified.
+    prompts : sequence of Prompt
+        Their keys name their random streams.
+    max_new_tokens : int
+        A text ends there, or at its end-of-sequence token.
+    seed : int
+        Of the experiment.
+    batch_size : int
+        Prompts decoded together. Times mean something with 1 only.
+    store : RunStore, optional
+        Where finished prompts are kept, and looked up.
+    say : callable, optional
+        Called with a line for each cell that is really run.
+
+    Returns
+    -------
+    list of PromptRun
+        In the order of `prompts`.
+    """
+    settings = json.dumps([dataclasses.asdict(cell), target.name, max_new_tokens, seed, batch_size])
+    found = {p.key: store.get(settings, p.key) if store is not None else None for p in prompts}
+    missing = [p for p in prompts if found[p.key] is None]
+    if missing and say is not None:
+        say(f"{cell.label}: {len(missing)} prompts to run, {len(prompts) - len(missing)} done")
+    draft_sampling = None if cell.draft_temperature is None else SamplingParams(cell.draft_temperature)
+    for first in range(0, len(missing), batch_size):
+        part = missing[first : first + batch_size]
+        started = time.perf_counter()
+        result = generate(
+            scorer,
+            None if cell.plain else drafter,
+            [target.encode(p.text, chat=p.chat) for p in part],
+            "none" if cell.plain else cell.tree,
+            cell.scheme,
+            cell.verifier,
+            cell.tree_rule,
+            sampling=SamplingParams(cell.temperature),
+            draft_sampling=draft_sampling,
+            max_new_tokens=max_new_tokens,
+            seeds=[prompt_seed(seed, p.key) for p in part],
+            eos_token_ids=target.eos_ids,
+        )
+        wall = time.perf_counter() - started
+        for index, prompt in enumerate(part):
+            done = PromptRun.of(prompt.key, index, result.metrics, wall)
+            found[prompt.key] = done
+            if store is not None:
+                store.put(settings, done)
+    return [run for p in prompts if (run := found[p.key]) is not None]
+
+
+def block_efficiency(runs: Sequence[PromptRun], *, seed: int = 0, level: float = 0.95) -> Interval:
+    """1 + accepted per round, with its interval over prompts.
+
+    >>> runs = [PromptRun("a", (((2, 0),), ((2, -1),)), 3, 2, {}), PromptRun("b", (((2, 1),),), 2, 1, {})]
+    >>> round(block_efficiency(runs).mean, 4)
+    1.6667
+    """
+    return bootstrap_ratio(
+        [run.accepted + run.rounds for run in runs],
+        [run.rounds for run in runs],
+        [run.key for run in runs],
+        seed=seed,
+        level=level,
+    )
+
+
+def tokens_per_second(runs: Sequence[PromptRun], *, seed: int = 0, level: float = 0.95) -> Interval:
+    """Emitted tokens over wall-clock seconds, the prompt's own pass included, with its interval over prompts.
+
+    >>> tokens_per_second([PromptRun("a", ((),), 6, 0, {"wall": 2.0})]).mean
+    3.0
+    """
+    return bootstrap_ratio(
+        [run.emitted for run in runs],
+        [run.seconds["wall"] for run in runs],
+        [run.key for run in runs],
+        seed=seed,
+        level=level,
+    )
+
+
+def acceptance_at_depth(
+    runs: Sequence[PromptRun], depth: int, *, drafts: int | None = None, seed: int = 0, level: float = 0.95
+) -> Interval | None:
+    """Accepted at `depth` given that it was reached, with its interval over prompts; None if it never was.
+
+    With `drafts` only the first so many drafts of a node count: for recursive rejection, which judges drafts in turn,
+    that is the acceptance with so many drafts.
+
+    >>> runs = [PromptRun("a", (((2, 1), (2, -1)), ((2, -1),)), 3, 2, {})]
+    >>> acceptance_at_depth(runs, 1).mean, acceptance_at_depth(runs, 1, drafts=1).mean
+    (0.5, 0.0)
+    """
+    values, keys = [], []
+    for run in runs:
+        decisions = run.at_depth(depth)
+        values += [float(0 <= index < (drafts if drafts is not None else index + 1)) for index in decisions]
+        keys += [run.key] * len(decisions)
+    return bootstrap_mean(values, keys, seed=seed, level=level) if values else None
+
+
+def time_split(runs: Iterable[PromptRun]) -> dict[str, float]:
+    """Seconds a round by kind of work; "other" is what no kind accounts for.
+
+    >>> time_split([PromptRun("a", ((), ()), 2, 0, {"target": 1.0, "wall": 3.0})])["other"]
+    1.0
+    """
+    runs = list(runs)
+    rounds = sum(run.rounds for run in runs)
+    split = {kind: sum(run.seconds.get(kind, 0.0) for run in runs) / rounds for kind in KINDS_OF_WORK}
+    split["other"] = sum(run.seconds["wall"] for run in runs) / rounds - sum(split.values())
+    return split

@@ -1,0 +1,464 @@
+r"""How long rounds are on a draft tree, exactly, from a text that the target drew: nothing is decoded or sampled.
+
+Whatever the tree rule, a lossless round that starts before the tokens ``x_1, x_2, ...`` of a target-drawn text accepts
+at least d of them with probability ``rho_d = a(x_1..x_d) / p(x_1..x_d)``, a the masses of a round (``eq-masses`` in the
+book's chapter "From a node to a path"): *given the text*, where rounds begin and end is a Markov chain whose steps are
+known. So one pass over a stored text gives the expected number of rounds and of accepted drafts for every rule, scheme
+and branching. That is the block efficiency of a decoding run with the run's own randomness integrated out: what is left
+is the choice of texts, rules can be compared on the same ones, and another machine finds the same numbers.
+
+Two numbers a position are all that is needed, both for the token y that the text has there:
+
+* the *accepted share* ``P(the verifier emits y, and y is drafted) / p_y``: node by node, rho is their product;
+* the *selected share* ``r_y / p_y``, r the law of the draft that the optimal plan selects. The path rule has
+  ``rho_d = min(kappa_{d-1} r_y/p_y, rho_{d-1})`` with ``kappa_d = kappa_{d-1} r_y/p_y``.
+"""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mdsd_core.decoding.families import scheme_family
+from mdsd_core.distributions import SamplingParams, check_pair
+from mdsd_core.models import LanguageModel
+from mdsd_core.schemes import Scheme
+from mdsd_core.study.contexts import Continuation, prompt_stream
+from mdsd_core.study.forcing import Position, positions
+from mdsd_core.study.statistics import Interval, bootstrap_ratio, bootstrap_ratio_difference
+from mdsd_core.transport.marginal import optimal_marginal
+from mdsd_core.verifiers import (
+    DeterministicChildren,
+    Greedy,
+    KSeq,
+    Optimal,
+    RecursiveRejection,
+    RecursiveRejectionWithout,
+    SpecHub,
+    TokenMatching,
+    UnsupportedScheme,
+    Verifier,
+    verifier,
+)
+from mdsd_core.verifiers._node import Node
+from mdsd_core.verifiers._residual import residual_mass
+from mdsd_core.verifiers.token_matching import inclusion
+
+#: Histories of rejections that stand for all of them, at RRS without replacement from three drafts on.
+HISTORIES = 8
+
+
+def accepted_share(
+    rule: str | Verifier,
+    p: ArrayLike,
+    q: ArrayLike,
+    scheme: Scheme,
+    token: int,
+    *,
+    rng: np.random.Generator | None = None,
+    histories: int = HISTORIES,
+) -> float:
+    """P(the verifier emits `token`, and it is one of the drafts) / p(token): how often its rounds go on there.
+
+    Parameters
+    ----------
+    rule : str or Verifier
+        Every verifier of the library, by name or itself. ``"optimal"`` is taken at its exact optimum, for schemes too
+        for which the optimal marginal is known but no plan is.
+    p, q : array_like, shape (V,)
+        Target and draft distribution.
+    scheme : Scheme
+        The law of the drafts.
+    token : int
+        A token with ``p > 0``.
+    rng : numpy.random.Generator, optional
+        For RRS without replacement with three drafts or more, where histories of rejections are sampled.
+    histories : int
+        How many.
+
+    Returns
+    -------
+    float
+        In [0, 1]. Exact; for RRS without replacement from three drafts on an *unbiased estimate*, so that products over
+        positions and sums over texts are unbiased too.
+
+    Raises
+    ------
+    UnsupportedScheme
+        If the rule is not lossless for the scheme.
+    ValueError
+        If the target never emits the token.
+
+    Notes
+    -----
+    All rules but token matching emit a token either as an accepted draft or from a residual that holds no rejected
+    draft, so the share is what the residual leaves: ``min(1, l q_y/p_y)`` for RRS with the level l of its last residual
+    and for K-SEQ with ``l = rho``, ``min(1, r_y/p_y)`` for the optimal rule. O(V), a sort for the optimal rule.
+
+    Examples
+    --------
+    >>> from mdsd_core.schemes import WithReplacement
+    >>> shares = [accepted_share("rrs", [0.6, 0.4], [0.2, 0.8], WithReplacement(2), y) for y in (0, 1)]
+    >>> round(0.6 * shares[0] + 0.4 * shares[1], 12)  # summed over the target's tokens: the acceptance
+    0.68
+    """
+    p, q = check_pair(p, q)
+    rule = verifier(rule) if isinstance(rule, str) else rule
+    if not (rule.supports(scheme) or isinstance(rule, Optimal)):
+        raise UnsupportedScheme(f"verifier {rule.name!r} is not lossless for drafts of {scheme!r}")
+    _check_token(p, token)
+    node = Node.of(p, q, scheme)
+    if token in node.fixed:
+        return 1.0
+    if node.sampled == 0:
+        return 0.0
+    return min(1.0, _share(rule, node, token, histories, rng))
+
+
+def selected_share(p: ArrayLike, q: ArrayLike, scheme: Scheme, token: int) -> float:
+    """``r_y / p_y``: how often the optimal plan selects `token`, against the target's probability; may exceed 1.
+
+    r is optimal at every scale on the whole vocabulary, as the path rule of the decoding loop takes it.
+
+    >>> from mdsd_core.schemes import WithReplacement
+    >>> round(selected_share([0.8, 0.2], [0.5, 0.5], WithReplacement(2), 1), 12)  # r = (.75, .25)
+    1.25
+    """
+    p, q = check_pair(p, q)
+    _check_token(p, token)
+    return float(optimal_marginal(p, q, scheme).r[token] / p[token])
+
+
+def _check_token(p: NDArray[np.float64], token: int) -> None:
+    if not 0 <= token < p.size or not p[token] > 0.0:
+        raise ValueError(f"token must have a positive target probability, got token {token}")
+
+
+@singledispatch
+def _share(rule: Verifier, node: Node, token: int, histories: int, rng: np.random.Generator | None) -> float:
+    raise TypeError(f"no accepted share is known for the verifier {rule.name!r}: register a function with `_share`")
+
+
+@_share.register
+def _(rule: RecursiveRejection, node: Node, token: int, histories: int, rng: np.random.Generator | None) -> float:
+    level, mass = 0.0, 1.0
+    for _ in range(node.sampled):
+        level += mass / node.total
+        mass = residual_mass(node.p, node.w, level)
+    return float(level * node.w[token] / node.p[token])
+
+
+@_share.register
+def _(rule: KSeq, node: Node, token: int, histories: int, rng: np.random.Generator | None) -> float:
+    rho = rule.prepare(node.p, node.q, node.scheme).rho
+    return float(rho * (node.w[token] / node.total) / node.p[token])
+
+
+@_share.register(Greedy)
+@_share.register(SpecHub)
+@_share.register(DeterministicChildren)
+def _(rule: Verifier, node: Node, token: int, histories: int, rng: np.random.Generator | None) -> float:
+    return float(node.w[token] / node.total / node.p[token])
+
+
+@_share.register
+def _(rule: TokenMatching, node: Node, token: int, histories: int, rng: np.random.Generator | None) -> float:
+    return float(inclusion(node.scheme, node)[token])
+
+
+@_share.register
+def _(rule: Optimal, node: Node, token: int, histories: int, rng: np.random.Generator | None) -> float:
+    return float(optimal_marginal(node.p, node.q, node.scheme).off_fixed[token] / node.p[token])
+
+
+@_share.register
+def _(
+    rule: RecursiveRejectionWithout, node: Node, token: int, histories: int, rng: np.random.Generator | None
+) -> float:
+    """The mean of ``min(1, l w_y/p_y)`` over histories of all rejections but the last, which decides no level.
+
+    A history is drawn with each rejected token in proportion to its chance of being rejected next; the mean is then
+    that over all histories (`_rejection_sampling.py` in the verifiers has the argument).
+    """
+    p, w = node.p, node.w / node.total
+    mass = residual_mass(p, w, 1.0)
+    if node.sampled == 1 or mass == 0.0:
+        return float(w[token] / p[token])
+    scale = w[token] / p[token]
+    chance = np.maximum(w - p, 0.0)
+    if node.sampled == 2:  # all first rejections
+        rejected = np.flatnonzero(chance)
+        levels = 1.0 + mass / np.maximum(1.0 - w[rejected], np.finfo(float).tiny)
+        return float(chance[rejected] @ np.minimum(levels * scale, 1.0) / chance.sum())
+    if rng is None:
+        raise ValueError("rng must be given for RRS without replacement with three drafts or more")
+    return float(np.mean([_one_history(p, w, node.sampled, token, rng) for _ in range(histories)]))
+
+
+def _one_history(
+    p: NDArray[np.float64], w: NDArray[np.float64], draws: int, token: int, rng: np.random.Generator
+) -> float:
+    """``min(1, l w_y/p_y)`` at the end of one drawn history; 1 as soon as the residual has no mass left."""
+    left = w.copy()  # the weights of what is not rejected yet
+    level, mass, rest = 0.0, 1.0, 1.0
+    for step in range(draws):
+        next_level = level + mass / rest
+        next_mass = residual_mass(p, w, next_level)
+        if next_mass == 0.0:
+            return 1.0
+        if step < draws - 1:
+            chance = np.maximum(left / rest - np.maximum(p - level * left, 0.0) / mass, 0.0)
+            reached = np.cumsum(chance)
+            if not reached[-1] > 0.0:  # nothing is ever rejected here
+                return 1.0
+            x = int(np.searchsorted(reached, rng.random() * reached[-1], side="right"))
+            x = min(x, int(np.flatnonzero(chance)[-1]))
+            left[x] = 0.0
+            rest = float(left.sum())
+            if rest <= 0.0:
+                return 1.0
+        level, mass = next_level, next_mass
+    return float(min(1.0, level * w[token] / p[token]))
+
+
+@dataclass(frozen=True)
+class RoundRule:
+    """A tree rule on a tree that branches alike everywhere at one depth.
+
+    Attributes
+    ----------
+    verifier : str
+        The verifier; "optimal" for the path rule.
+    scheme : str
+        A name in :data:`~mdsd_core.decoding.families.FAMILIES`.
+    tree_rule : {"node", "path"}
+        How the tree is verified.
+    """
+
+    verifier: str
+    scheme: str
+    tree_rule: Literal["node", "path"] = "node"
+
+    def __post_init__(self) -> None:
+        if self.tree_rule not in ("node", "path"):
+            raise ValueError(f"tree_rule must be 'node' or 'path', got {self.tree_rule!r}")
+        if self.tree_rule == "path" and self.verifier != "optimal":
+            raise ValueError(f"tree_rule 'path' takes verifier 'optimal' only, got {self.verifier!r}")
+
+    def share(self, position: Position, draft: str, n: int, rng: np.random.Generator | None = None) -> float:
+        """The accepted share (node) or the selected share (path) of a position's own token, with n drafts."""
+        p, q, scheme = position.p, position.q[draft], scheme_family(self.scheme)(n)
+        if self.tree_rule == "path":
+            return selected_share(p, q, scheme, position.token)
+        return accepted_share(self.verifier, p, q, scheme, position.token, rng=rng)
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """What is expected of the rounds over one text.
+
+    Attributes
+    ----------
+    started : float
+        The expected number of rounds that start where the text shows all they may accept.
+    reached : tuple of float
+        By depth d = 1, 2, ...: the expected number of them that accept at least d drafts.
+    """
+
+    started: float
+    reached: tuple[float, ...]
+
+    @property
+    def accepted(self) -> float:
+        """The expected number of accepted drafts."""
+        return float(sum(self.reached))
+
+
+def tails(shares: Sequence[ArrayLike], tree_rule: str = "node") -> NDArray[np.float64]:
+    """``rho``: the probability that a round which starts before token t accepts at least d tokens, given the text.
+
+    Parameters
+    ----------
+    shares : sequence of array_like, each shape (T,)
+        For each depth of the tree the shares of the T tokens with that depth's number of drafts.
+    tree_rule : {"node", "path"}
+        Accepted shares with "node", selected shares with "path".
+
+    Returns
+    -------
+    ndarray, shape (T, D + 1)
+        Column 0 is 1; what lies beyond the end of the text is 0.
+
+    Examples
+    --------
+    The chain of the book's example: p = (3/4, 1/4), q = (1/2, 1/2). After the text 1 0 a round of two drafts accepts
+    both with probability 1 by the path rule, with 2/3 node by node.
+
+    >>> selected = [2.0, 2 / 3]
+    >>> tails([selected, selected], "path")[0].round(4), tails([[1.0, 2 / 3], [1.0, 2 / 3]])[0].round(4)
+    (array([1., 1., 1.]), array([1.    , 1.    , 0.6667]))
+    """
+    rows = np.array([np.asarray(row, dtype=np.float64) for row in shares])
+    depth, size = rows.shape
+    rho, kappa = np.ones((size, depth + 1)), np.ones(size)
+    for d in range(1, depth + 1):
+        share = np.zeros(size)
+        share[: max(size - d + 1, 0)] = rows[d - 1, d - 1 :]
+        kappa *= share
+        rho[:, d] = np.minimum(kappa, rho[:, d - 1]) if tree_rule == "path" else rho[:, d - 1] * share
+    return rho
+
+
+def expected_rounds(shares: Sequence[ArrayLike], tree_rule: str = "node", *, ended: bool = False) -> Rounds:
+    """Expected rounds over one text that the target drew, the first starting at its beginning.
+
+    Parameters
+    ----------
+    shares, tree_rule
+        As for :func:`tails`.
+    ended : bool
+        True if the text ends with the end-of-sequence token: drafts beyond it do not exist. Otherwise rounds that start
+        within the last D - 1 tokens are left out, since the text does not show what they may accept.
+
+    Notes
+    -----
+    A round from t accepts exactly L tokens with probability ``rho_L - rho_{L+1}``, and the next one starts at
+    ``t + L + 1``. O(T D).
+
+    Examples
+    --------
+    A draft that is always accepted, one a round: rounds start at every second token.
+
+    >>> expected_rounds([[1.0] * 6])
+    Rounds(started=3.0, reached=(3.0,))
+    """
+    rho = tails(shares, tree_rule)
+    size, depth = rho.shape[0], rho.shape[1] - 1
+    stops = rho - np.concatenate((rho[:, 1:], np.zeros((size, 1))), axis=1)
+    starts = np.zeros(size + depth + 2)
+    starts[0] = 1.0
+    last = size if ended else max(size - depth + 1, 0)
+    for t in range(last):
+        starts[t + 1 : t + depth + 2] += starts[t] * stops[t]
+    counted = starts[:last]
+    return Rounds(float(counted.sum()), tuple(float(x) for x in counted @ rho[:last, 1:]))
+
+
+class ShareTable:
+    """The shares of the tokens of some texts, for all rules and numbers of drafts that are asked for.
+
+    Parameters
+    ----------
+    cells : iterable of (RoundRule, sequence of int)
+        Rules and branchings that are to be evaluated; what they share is computed once.
+    draft : str
+        The key of the draft in ``Position.q``.
+    """
+
+    def __init__(self, cells: Iterable[tuple[RoundRule, Sequence[int]]], draft: str) -> None:
+        self.draft = draft
+        self._wanted = sorted({(rule, n) for rule, branching in cells for n in branching}, key=repr)
+        self._shares: dict[str, dict[tuple[RoundRule, int], list[float]]] = {}
+        self._ended: set[str] = set()
+
+    def add(self, position: Position, rng: np.random.Generator | None = None, *, ends: bool = False) -> None:
+        """Add the next position of a text; `ends` if its token is an end-of-sequence token."""
+        rows = self._shares.setdefault(position.key, {key: [] for key in self._wanted})
+        if ends:
+            self._ended.add(position.key)
+        for rule, n in self._wanted:
+            rows[rule, n].append(rule.share(position, self.draft, n, rng))
+
+    @property
+    def keys(self) -> list[str]:
+        """The texts seen."""
+        return list(self._shares)
+
+    def rounds(self, key: str, rule: RoundRule, branching: Sequence[int]) -> Rounds:
+        """The expected rounds over one text; see :func:`expected_rounds`."""
+        rows = self._shares[key]
+        shares = [rows[rule, n] for n in branching]
+        return expected_rounds(shares, rule.tree_rule, ended=key in self._ended)
+
+    def block_efficiency(
+        self, rule: RoundRule, branching: Sequence[int], *, seed: int = 0, level: float = 0.95
+    ) -> Interval:
+        """1 + accepted drafts a round, expected over the texts, with its interval over prompts."""
+        rows = [self.rounds(key, rule, branching) for key in self.keys]
+        return bootstrap_ratio(
+            [r.accepted + r.started for r in rows], [r.started for r in rows], self.keys, seed=seed, level=level
+        )
+
+    def gain(
+        self, better: RoundRule, other: RoundRule, branching: Sequence[int], *, seed: int = 0, level: float = 0.95
+    ) -> Interval:
+        """The difference of two block efficiencies on the same texts, paired by prompt."""
+        a, b = ([self.rounds(key, rule, branching) for key in self.keys] for rule in (better, other))
+        return bootstrap_ratio_difference(
+            ([r.accepted for r in a], [r.started for r in a]),
+            ([r.accepted for r in b], [r.started for r in b]),
+            self.keys,
+            seed=seed,
+            level=level,
+        )
+
+    def acceptance_by_depth(self, rule: RoundRule, branching: Sequence[int]) -> list[float]:
+        """By depth: the share of rounds that accept a draft there among those that got there."""
+        rows = [self.rounds(key, rule, branching) for key in self.keys]
+        reached = [sum(r.started for r in rows)]
+        reached += [sum(r.reached[d] for r in rows) for d in range(len(branching))]
+        return [b / a for a, b in itertools.pairwise(reached)]
+
+
+def shares_of_texts(
+    target: LanguageModel,
+    draft: LanguageModel,
+    contexts: Iterable[Continuation],
+    cells: Iterable[tuple[RoundRule, Sequence[int]]],
+    params: SamplingParams,
+    draft_params: SamplingParams | None = None,
+    *,
+    tokens: int | None = None,
+    seed: int = 0,
+) -> ShareTable:
+    """Go through texts that the target drew, by teacher forcing, and keep what expected rounds need.
+
+    Parameters
+    ----------
+    target, draft : LanguageModel
+        The pair.
+    contexts : iterable of Continuation
+        Drawn from the target with `params`: the expectations are those of runs with these settings only then.
+    cells : iterable of (RoundRule, sequence of int)
+        What is to be evaluated: rules, and the numbers of drafts by depth.
+    params, draft_params : SamplingParams
+        Of the target and of the draft; the draft's default to the target's.
+    tokens : int, optional
+        Use this many tokens of each text.
+    seed : int
+        For rules whose shares are estimated; each text has a stream of its own.
+
+    Returns
+    -------
+    ShareTable
+
+    Examples
+    --------
+    >>> from mdsd_core.models import tiny_random_pair
+    >>> pair = tiny_random_pair(5)
+    >>> rule, text = RoundRule("rrs", "with_replacement"), Continuation("toy/0", prompt=(1, 2), tokens=(3, 4, 0, 2))
+    >>> table = shares_of_texts(pair.target, pair.draft, [text], [(rule, (2, 1))], SamplingParams())
+    >>> 1.0 < table.block_efficiency(rule, (2, 1)).mean < 3.0
+    True
+    """
+    table = ShareTable(cells, "draft")
+    for context in contexts:
+        text = Continuation(context.key, context.prompt, context.tokens[:tokens])
+        rng = prompt_stream(seed, context.key)
+        for position in positions(target, {"draft": draft}, [text], params, draft_params):
+            table.add(position, rng, ends=position.token in target.eos_ids)
+    return table

@@ -1,0 +1,97 @@
+"""Runs over prompts: counts that equal the loop's own metrics, resumption after a kill, streams by prompt."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from mdsd_core.decoding import ModelDrafter, generate
+from mdsd_core.decoding.generate import as_scorer
+from mdsd_core.distributions import SamplingParams
+from mdsd_core.models import tiny_random_pair
+from mdsd_core.prompts import Prompt
+from mdsd_core.study import decoding_runs
+from mdsd_core.study.decoding_runs import (
+    Cell,
+    RunStore,
+    acceptance_at_depth,
+    block_efficiency,
+    prompt_seed,
+    run_cell,
+    time_split,
+    tokens_per_second,
+)
+
+PROMPTS = [Prompt("toy", str(i), text, False, "MIT", True) for i, text in enumerate(("abc", "a word", "xyz"))]
+CELL = Cell("tiny", "2,2", temperature=1.0)
+
+
+@pytest.fixture(scope="module")
+def setup():
+    pair = tiny_random_pair()
+    return pair.target, as_scorer(pair.target), ModelDrafter(as_scorer(pair.draft))
+
+
+def counts(runs):
+    return [(run.key, run.visits, run.emitted) for run in runs]
+
+
+def test_counts_are_those_of_the_loop(setup):
+    target, scorer, drafter = setup
+    (run,) = run_cell(target, scorer, drafter, CELL, PROMPTS[:1], max_new_tokens=12)
+    metrics = generate(
+        scorer, drafter, [target.encode("abc", chat=PROMPTS[0].chat)], "2,2",
+        sampling=SamplingParams(1.0), max_new_tokens=12, seeds=[prompt_seed(0, "toy/0")], eos_token_ids=target.eos_ids,
+    ).metrics  # fmt: skip
+    assert (run.rounds, run.accepted, run.emitted) == (len(metrics.rounds), metrics.accepted, metrics.emitted)
+    assert block_efficiency([run]).mean == pytest.approx(metrics.block_efficiency)
+    for depth in (1, 2):
+        assert acceptance_at_depth([run], depth).mean == pytest.approx(metrics.acceptance_by_depth[depth - 1])
+    first = acceptance_at_depth([run], 1, drafts=1).mean
+    assert first == pytest.approx(np.mean([row[0][1] == 0 for row in run.visits]))
+
+
+def test_neither_order_nor_batch_changes_a_text(setup):
+    target, scorer, drafter = setup
+    alone = run_cell(target, scorer, drafter, CELL, PROMPTS, max_new_tokens=8)
+    together = run_cell(target, scorer, drafter, CELL, PROMPTS[::-1], max_new_tokens=8, batch_size=3)
+    assert counts(alone) == counts(together[::-1])
+    other = run_cell(target, scorer, drafter, CELL, PROMPTS, max_new_tokens=8, seed=1)
+    assert counts(alone) != counts(other)
+
+
+def test_finished_prompts_are_not_run_again_after_a_kill(setup, tmp_path, monkeypatch):
+    target, scorer, drafter = setup
+    whole = run_cell(target, scorer, drafter, CELL, PROMPTS, max_new_tokens=8)
+    store, path = RunStore(tmp_path / "runs.jsonl"), tmp_path / "runs.jsonl"
+    run_cell(target, scorer, drafter, CELL, PROMPTS[:2], max_new_tokens=8, store=store)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + lines[1][: len(lines[1]) // 2])  # killed while it wrote the second prompt
+
+    calls = []
+    real = decoding_runs.generate
+    monkeypatch.setattr(decoding_runs, "generate", lambda *a, **k: calls.append(a[2]) or real(*a, **k))
+    said = []
+    again = run_cell(target, scorer, drafter, CELL, PROMPTS, max_new_tokens=8, store=RunStore(path), say=said.append)
+    assert counts(again) == counts(whole)
+    assert len(calls) == 2
+    assert said == [f"{CELL.label}: 2 prompts to run, 1 done"]
+    assert counts(run_cell(target, scorer, drafter, CELL, PROMPTS, max_new_tokens=8, store=RunStore(path))) == counts(
+        whole
+    )
+    assert len(calls) == 2
+    # another setting is another run
+    run_cell(target, scorer, drafter, dataclasses.replace(CELL, tree="2"), PROMPTS[:1], max_new_tokens=8,
+             store=RunStore(path))  # fmt: skip
+    assert len(calls) == 3
+
+
+def test_plain_decoding_and_time(setup):
+    target, scorer, _ = setup
+    runs = run_cell(target, scorer, None, Cell("none", "none", temperature=1.0), PROMPTS, max_new_tokens=5)
+    assert block_efficiency(runs).mean == 1.0
+    assert acceptance_at_depth(runs, 1) is None
+    split = time_split(runs)
+    assert split["target"] > 0
+    assert sum(split.values()) == pytest.approx(sum(r.seconds["wall"] for r in runs) / sum(r.rounds for r in runs))
+    assert 0 < tokens_per_second(runs).mean < np.inf
