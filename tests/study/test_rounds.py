@@ -6,7 +6,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from mdsd_core.decoding import generate
+from mdsd_core.decoding import NGramDrafter, PromptLookup, WittenBellTrigram, generate
 from mdsd_core.decoding.drafters import ModelDrafter
 from mdsd_core.decoding.families import FAMILIES, scheme_family
 from mdsd_core.decoding.rules import tree_rule
@@ -19,12 +19,12 @@ from mdsd_core.study.contexts import Continuation
 from mdsd_core.study.forcing import Position
 from mdsd_core.study.rounds import (
     RoundRule,
-    accepted_share,
+    drafted_positions,
     expected_rounds,
-    selected_share,
     shares_of_texts,
     tails,
 )
+from mdsd_core.study.shares import accepted_share, selected_share
 from mdsd_core.verifiers import UnsupportedScheme, verifier, verifiers_for
 from tests.decoding.oracle import Remembering, Selecting, enumerate_runs, make_loop
 from tests.decoding.tiny import TableModel
@@ -207,3 +207,26 @@ def test_drafts_beyond_the_end_of_a_text_do_not_exist():
     assert table.rounds("t/0", rule, (1, 1)) == subject.Rounds(1.0, (1.0, 1.0))
     table.add(Position("t/1", 0, 0, p, {"d": p}), ends=True)
     assert table.rounds("t/1", rule, (1, 1)) == subject.Rounds(1.0, (1.0, 0.0))
+
+
+def test_drafters_without_a_model():
+    """Look-up: the expected block efficiency against decoding; n-gram: q is the trigram's own distribution."""
+    pair = tiny_random_pair(7)
+    prompts = [(i % 7, 3, (i + 2) % 7, 3, i % 7) for i in range(40)]
+    made = generate(pair.target, None, prompts, max_new_tokens=30, seeds=1, eos_token_ids=())
+    texts = [Continuation(f"t/{i}", p, tuple(t)) for i, (p, t) in enumerate(zip(prompts, made.tokens, strict=True))]
+    rule, lookup = RoundRule("deterministic", "deterministic"), PromptLookup(7)
+    table = shares_of_texts(pair.target, lookup, texts, [(rule, (2, 1))], SamplingParams())
+    run = generate(
+        pair.target, lookup, prompts, (2, 1), rule.scheme, rule.verifier, max_new_tokens=30, seeds=2, eos_token_ids=()
+    )
+    assert table.block_efficiency(rule, (2, 1)).mean == pytest.approx(run.metrics.block_efficiency, abs=0.1)
+
+    model = WittenBellTrigram.fit([t.tokens for t in texts], 7)
+    found = list(
+        drafted_positions(pair.target, NGramDrafter(model), texts[:1], SamplingParams(), SamplingParams(), most=1)
+    )
+    whole = [*texts[0].prompt, *texts[0].tokens]
+    for position in found:
+        past = whole[: len(texts[0].prompt) + position.index]
+        assert position.q["draft"] == pytest.approx(model.distribution(past), abs=1e-12)

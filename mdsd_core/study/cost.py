@@ -1,0 +1,298 @@
+"""What a round costs, and so which tree pays: a model with measured parts.
+
+A tree pays if the tokens that it adds are worth the time that it takes. Both sides are known before anything is
+decoded: the expected tokens a round from :mod:`mdsd_core.study.rounds`, and the seconds from the cost of each part,
+measured once on the machine in question: a target pass by its number of tokens, a draft pass likewise, drawing the
+drafts of a node, the verifier's decision at a node, keeping the accepted path. Runs then check the prediction.
+
+Devices: a GPU is waited for before the clock is read, so the same code measures there.
+"""
+
+import itertools
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import stats
+
+from mdsd_core.decoding.scoring import Block, Scorer
+from mdsd_core.distributions import SamplingParams, probabilities
+from mdsd_core.schemes import Scheme
+from mdsd_core.verifiers import Verifier
+
+#: Branching of a tree by depth.
+Branching = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PassCost:
+    """Seconds of one model pass against the number of tokens in it, linear between the sizes measured and beyond.
+
+    Attributes
+    ----------
+    tokens : tuple of int
+        The sizes measured, ascending, at least one.
+    seconds : tuple of float
+        What they took.
+
+    Examples
+    --------
+    >>> cost = PassCost((1, 9), (0.04, 0.08))
+    >>> round(cost.of(1), 6), round(cost.of(5), 6), round(cost.of(17), 6)
+    (0.04, 0.06, 0.12)
+    """
+
+    tokens: tuple[int, ...]
+    seconds: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.tokens or len(self.tokens) != len(self.seconds):
+            raise ValueError(f"tokens and seconds must be as many, at least one, got {self.tokens} and {self.seconds}")
+        if any(b <= a for a, b in itertools.pairwise(self.tokens)):
+            raise ValueError(f"tokens must be ascending, got {self.tokens}")
+
+    def of(self, tokens: float) -> float:
+        """The seconds of a pass over this many tokens."""
+        x, y = self.tokens, self.seconds
+        if len(x) > 1 and tokens > x[-1]:
+            return y[-1] + (y[-1] - y[-2]) / (x[-1] - x[-2]) * (tokens - x[-1])
+        return float(np.interp(tokens, x, y))
+
+
+@dataclass(frozen=True)
+class RoundCost:
+    """The parts of a round's time.
+
+    Attributes
+    ----------
+    target : PassCost
+        A pass of the target.
+    draft : PassCost
+        A pass of the draft model, or a proposal of a drafter without one, against the nodes asked about.
+    draw : float
+        Seconds to turn a node's draft logits into probabilities and to draw its drafts.
+    verdict : float
+        Seconds to turn a visited node's target logits into probabilities and to decide there.
+    keep : float
+        Seconds a round for the caches.
+    """
+
+    target: PassCost
+    draft: PassCost
+    draw: float
+    verdict: float
+    keep: float
+
+    def parts(self, branching: Sequence[int], tokens_per_round: float) -> dict[str, float]:
+        """The seconds of a round by kind of work.
+
+        Parameters
+        ----------
+        branching : sequence of int
+            Of the tree, by depth; empty for plain decoding.
+        tokens_per_round : float
+            The block efficiency: as many nodes are visited. (A bonus token's row is warped as well.)
+
+        Notes
+        -----
+        Siblings that were drawn twice are scored once, so this is an upper bound for independent drafts. The draft
+        reads the last one or two committed tokens with the root; one is counted.
+
+        Examples
+        --------
+        >>> one = PassCost((1,), (1.0,))
+        >>> RoundCost(one, one, 0.1, 0.2, 0.0).parts((2, 2), 2.0)
+        {'draft': 2.0, 'scheme': 0.30000000000000004, 'target': 1.0, 'verify': 0.4, 'cache': 0.0}
+        """
+        levels = [1, *np.cumprod(branching, dtype=np.int64).tolist()] if len(branching) else [1]
+        inner = levels[:-1]
+        return {
+            "draft": sum(self.draft.of(nodes) for nodes in inner),
+            "scheme": self.draw * sum(inner),
+            "target": self.target.of(sum(levels)),
+            "verify": self.verdict * tokens_per_round,
+            "cache": self.keep,
+        }
+
+    def tokens_per_second(self, branching: Sequence[int], tokens_per_round: float) -> float:
+        """Predicted speed."""
+        return tokens_per_round / sum(self.parts(branching, tokens_per_round).values())
+
+
+def branchings(most_nodes: int, *, widths: Sequence[int] = (1, 2, 3, 4), most_depth: int = 8) -> Iterator[Branching]:
+    """All branchings of at most so many drafts, each depth at most as wide as the one above it.
+
+    >>> list(branchings(4, widths=(1, 2)))
+    [(1,), (1, 1), (1, 1, 1), (1, 1, 1, 1), (2,), (2, 1)]
+    """
+
+    def below(prefix: Branching, level: int, nodes: int) -> Iterator[Branching]:
+        for width in sorted(widths):
+            if prefix and width > prefix[-1]:
+                break
+            total = nodes + level * width
+            if total > most_nodes:
+                break
+            tree = (*prefix, width)
+            yield tree
+            if len(tree) < most_depth:
+                yield from below(tree, level * width, total)
+
+    yield from below((), 1, 0)
+
+
+def best_tree(
+    cost: RoundCost, tokens_per_round: Callable[[Branching], float], trees: Iterable[Branching]
+) -> tuple[Branching, float]:
+    """The tree with the highest predicted speed, and that speed; ``()`` is plain decoding, always tried.
+
+    Examples
+    --------
+    A draft pass as dear as a target pass never pays; one that costs nothing does, until deeper tokens are rare:
+
+    >>> one, free = PassCost((1,), (1.0,)), PassCost((1,), (0.0,))
+    >>> chain = lambda tree: sum(0.5**d for d in range(len(tree) + 1))
+    >>> best_tree(RoundCost(one, one, 0, 0, 0), chain, branchings(3, widths=(1,)))
+    ((), 1.0)
+    >>> best_tree(RoundCost(one, free, 0, 0, 0), chain, branchings(3, widths=(1,)))
+    ((1, 1, 1), 1.875)
+    """
+    best: Branching = ()
+    speed = cost.tokens_per_second((), 1.0)
+    for tree in trees:
+        found = cost.tokens_per_second(tree, tokens_per_round(tree))
+        if found > speed:
+            best, speed = tree, found
+    return best, speed
+
+
+def _wait(device: Any) -> None:
+    if device is not None and device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def _median(work: Callable[[], Any], repeats: int, device: Any = None) -> float:
+    work()
+    spent = []
+    for _ in range(repeats):
+        _wait(device)
+        started = time.perf_counter()
+        work()
+        _wait(device)
+        spent.append(time.perf_counter() - started)
+    return statistics.median(spent)
+
+
+def measure_pass(scorer: Scorer, context: Sequence[int], sizes: Sequence[int], *, repeats: int = 5) -> PassCost:
+    """Time passes over trees of these sizes behind a cached context: the median of some repeats, after one to warm up.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        A model ready for draft trees; what it has cached is given up.
+    context : sequence of int
+        The tokens before the tree, at least two.
+    sizes : sequence of int
+        Numbers of tokens in a pass: a root and its children.
+    repeats : int
+        Passes of each size.
+    """
+    device = getattr(scorer, "device", None)
+    scorer.start(1)
+    scorer.feed([Block.chain(list(context[:-1]), scored=0)])
+    scorer.commit([range(len(context) - 1)])
+    seconds = []
+    for size in sorted(set(sizes)):
+        tokens = [context[-1], *(context[i % len(context)] for i in range(size - 1))]
+        block = Block(tokens, [-1, *([0] * (size - 1))], scored=size)
+
+        def work(block: Block = block) -> None:
+            scorer.feed([block])
+            scorer.forget()
+
+        seconds.append(_median(work, repeats, device))
+    return PassCost(tuple(sorted(set(sizes))), tuple(seconds))
+
+
+def measure_keep(scorer: Scorer, context: Sequence[int], nodes: int = 8, *, repeats: int = 5) -> float:
+    """Seconds to keep a path of two tokens of a tree and to forget the rest; see :func:`measure_pass`."""
+    device = getattr(scorer, "device", None)
+    spent = []
+    for _ in range(repeats):
+        scorer.start(1)
+        block = Block([context[-1], *([context[0]] * (nodes - 1))], [-1, *([0] * (nodes - 1))], scored=nodes)
+        scorer.feed([block])
+        _wait(device)
+        started = time.perf_counter()
+        scorer.commit([[0, nodes - 1]])
+        _wait(device)
+        spent.append(time.perf_counter() - started)
+    return statistics.median(spent)
+
+
+def measure_draw(
+    logits: Any, scheme: Scheme, sampling: SamplingParams, rng: np.random.Generator, *, repeats: int = 9
+) -> float:
+    """Seconds to turn draft logits into q and to draw a node's drafts."""
+    return _median(lambda: scheme.sample(probabilities(logits, sampling), rng), repeats)
+
+
+def measure_verdict(
+    target_logits: Any,
+    draft_logits: Any,
+    scheme: Scheme,
+    rule: Verifier,
+    sampling: SamplingParams,
+    rng: np.random.Generator,
+    draft_sampling: SamplingParams | None = None,
+    *,
+    repeats: int = 9,
+) -> float:
+    """Seconds to turn target logits into p, to prepare the verifier and to judge a node's drafts."""
+    q = probabilities(draft_logits, sampling if draft_sampling is None else draft_sampling)
+    drafts = scheme.sample(q, rng)
+    return _median(lambda: rule.prepare(probabilities(target_logits, sampling), q, scheme).verify(drafts, rng), repeats)
+
+
+@dataclass(frozen=True)
+class Check:
+    """How well predicted speeds fit measured ones.
+
+    Attributes
+    ----------
+    rank_correlation : float
+        Spearman's, over all cells; nan where it is not defined.
+    median_error : float
+        The median of ``|predicted / measured - 1|``.
+    regret : float
+        What the tree predicted best loses against the tree measured best: ``1 - speed / best speed``.
+    """
+
+    rank_correlation: float
+    median_error: float
+    regret: float
+
+
+def check_prediction(predicted: Sequence[float], measured: Sequence[float]) -> Check:
+    """Compare predictions with measurements, cell by cell.
+
+    Examples
+    --------
+    >>> check_prediction([10.0, 20.0, 30.0], [10.0, 25.0, 20.0])
+    Check(rank_correlation=0.5, median_error=0.2, regret=0.2)
+    """
+    a, b = np.asarray(predicted, dtype=np.float64), np.asarray(measured, dtype=np.float64)
+    if a.shape != b.shape or a.ndim != 1 or not a.size:
+        raise ValueError(f"predicted and measured must be lists of one length, got shapes {a.shape} and {b.shape}")
+    if not ((a > 0).all() and (b > 0).all()):
+        raise ValueError("predicted and measured must be speeds > 0")
+    varied = np.ptp(a) > 0 and np.ptp(b) > 0
+    return Check(
+        round(float(stats.spearmanr(a, b).statistic), 12) if varied else float("nan"),
+        round(float(np.median(np.abs(a / b - 1))), 12),
+        round(float(1 - b[int(np.argmax(a))] / b.max()), 12),
+    )

@@ -1,0 +1,98 @@
+"""The cost model: arithmetic by hand, enumeration of trees, and a model whose passes take a known time."""
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+
+from mdsd_core.decoding.generate import as_scorer
+from mdsd_core.distributions import SamplingParams
+from mdsd_core.models import tiny_random_pair
+from mdsd_core.schemes import WithReplacement
+from mdsd_core.study import cost
+from mdsd_core.study.cost import PassCost, RoundCost, best_tree, branchings, check_prediction
+from mdsd_core.verifiers import verifier
+
+COST = RoundCost(PassCost((1, 5, 21), (0.10, 0.12, 0.20)), PassCost((1, 4), (0.05, 0.08)), 0.001, 0.002, 0.003)
+
+
+def test_parts_of_a_round_by_hand():
+    parts = COST.parts((4, 2), 2.5)  # levels 1, 4, 8
+    assert parts["draft"] == pytest.approx(0.05 + 0.08)  # at the root and at 4 nodes
+    assert parts["scheme"] == pytest.approx(5 * 0.001)
+    assert parts["target"] == pytest.approx(0.12 + 0.08 * 8 / 16)  # 13 tokens
+    assert parts["verify"] == pytest.approx(2.5 * 0.002)
+    assert COST.tokens_per_second((4, 2), 2.5) == pytest.approx(2.5 / sum(parts.values()))
+    plain = COST.parts((), 1.0)
+    assert plain == {"draft": 0, "scheme": 0.0, "target": 0.10, "verify": 0.002, "cache": 0.003}
+
+
+def test_extrapolation_keeps_the_last_slope():
+    assert COST.target.of(41) == pytest.approx(0.20 + 20 * 0.08 / 16)
+    assert PassCost((3,), (1.0,)).of(100) == 1.0
+    for bad in (((), ()), ((1, 2), (1.0,)), ((2, 1), (1.0, 1.0))):
+        with pytest.raises(ValueError, match="tokens"):
+            PassCost(*bad)
+
+
+def test_branchings_are_all_narrowing_trees_within_the_budget():
+    found = list(branchings(12, widths=(1, 2, 3), most_depth=3))
+    assert len(found) == len(set(found))
+    expected = {
+        tree
+        for depth in (1, 2, 3)
+        for tree in np.ndindex(*(3,) * depth)
+        for tree in [tuple(n + 1 for n in tree)]
+        if all(a >= b for a, b in itertools.pairwise(tree)) and np.cumprod(tree).sum() <= 12
+    }
+    assert set(found) == expected
+
+
+def test_the_best_tree_is_the_best_of_all():
+    trees = list(branchings(20))
+
+    def tokens(tree):
+        return 1 + sum(np.prod([1 - 0.5**n for n in tree[:d]]) for d in range(1, len(tree) + 1))
+
+    best, speed = best_tree(COST, tokens, trees)
+    assert speed == pytest.approx(max(COST.tokens_per_second(t, tokens(t)) for t in trees))
+    assert COST.tokens_per_second(best, tokens(best)) == speed
+
+
+def test_check_of_predictions():
+    exact = check_prediction([1.0, 2.0, 4.0], [1.0, 2.0, 4.0])
+    assert (exact.rank_correlation, exact.median_error, exact.regret) == (1.0, 0.0, 0.0)
+    wrong = check_prediction([4.0, 2.0, 1.0], [1.0, 2.0, 4.0])
+    assert (wrong.rank_correlation, wrong.regret) == (-1.0, 0.75)
+    for bad in (([1.0], [1.0, 2.0]), ([], []), ([1.0], [0.0])):
+        with pytest.raises(ValueError, match="predicted and measured"):
+            check_prediction(*bad)
+
+
+class SlowScorer:
+    """Takes 2 ms a pass and 1 ms a token."""
+
+    def __init__(self, scorer):
+        self.scorer, self.vocab_size = scorer, scorer.vocab_size
+
+    def __getattr__(self, name):
+        return getattr(self.scorer, name)
+
+    def feed(self, blocks):
+        time.sleep(0.002 + 0.001 * len(blocks[0].tokens))
+        return self.scorer.feed(blocks)
+
+
+def test_measured_passes_see_what_a_pass_costs():
+    pair = tiny_random_pair()
+    scorer = as_scorer(pair.target)
+    slow = cost.measure_pass(SlowScorer(scorer), [5, 6, 7], (1, 17, 33), repeats=5)
+    assert slow.tokens == (1, 17, 33)
+    # sleeping takes at least what was asked for; the machine may add to it
+    assert slow.of(33) >= 0.035
+    assert slow.of(33) - slow.of(1) > 0.02
+    assert 0 < cost.measure_keep(scorer, [5, 6, 7], repeats=3) < 1
+    rng, logits, scheme = np.random.default_rng(0), np.linspace(0, 1, 257), WithReplacement(2)
+    assert 0 < cost.measure_draw(logits, scheme, SamplingParams(), rng) < 1
+    assert 0 < cost.measure_verdict(logits, logits, scheme, verifier("rrs"), SamplingParams(), rng) < 1

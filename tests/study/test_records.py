@@ -1,0 +1,45 @@
+"""Recorded tables: written by a full run, taken over into the repository, shown with machine, commit and date."""
+
+import json
+
+import pytest
+
+from mdsd_core.study.records import read_record, recorded_file, write_record
+from tools.keep_record import keep_record
+from tools.project import Project, ProjectError
+
+ROWS = [{"cell": "a", "speed": 2.0}, {"cell": "b", "speed": 3.0}]
+
+
+def test_a_record_goes_from_a_full_run_into_the_repository(tmp_path):
+    project = Project(tmp_path)
+    assert read_record("15_x", path=recorded_file("15_x", project.reference)) is None
+    write_record("15_x", ROWS, {"profile": "full", "prompts": 12}, folder=project.results / "recorded")
+    kept = keep_record(project, "15_x")
+    record = read_record("15_x", path=kept)
+    assert record.rows == ROWS
+    assert record.row(cell="b")["speed"] == 3.0
+    assert record.parameters["prompts"] == 12
+    assert record.made["commit"] in record.line
+    assert record.made["processor"] in record.line
+    assert kept in project.reference.glob("*/*/**/*")  # what makes notebooks run anew when it changes
+    with pytest.raises(KeyError, match="0 rows"):
+        record.row(cell="c")
+
+
+def test_what_is_no_full_record_is_refused(tmp_path):
+    project = Project(tmp_path)
+    with pytest.raises(ProjectError, match="--profile full"):
+        keep_record(project, "15_x")
+    write_record("15_x", ROWS, {"profile": "quick"}, folder=project.results / "recorded")
+    with pytest.raises(ProjectError, match="profile quick"):
+        keep_record(project, "15_x")
+    write_record("15_x", [{"text": "x" * 300_000}], {"profile": "full"}, folder=project.results / "recorded")
+    with pytest.raises(ProjectError, match="at most"):
+        keep_record(project, "15_x")
+    with pytest.raises(ValueError, match="at least one row"):
+        write_record("15_x", [], {}, folder=tmp_path)
+    path = tmp_path / "other.json"
+    path.write_text(json.dumps({"format": 1, "name": "16_x", "rows": ROWS, "parameters": {}, "made": {}}))
+    with pytest.raises(ValueError, match="not a record of 15_x"):
+        read_record("15_x", path=path)

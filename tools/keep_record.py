@@ -1,0 +1,45 @@
+"""Take the recorded tables of full runs over into ``reference/recorded/``: ``python -m tools.keep_record NAME ...``."""
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from mdsd_core.study.records import read_record, recorded_file
+from tools.project import HERE, Project, ProjectError
+
+#: A record is a small table.
+MOST_BYTES = 200_000
+
+
+def keep_record(project: Project, name: str) -> Path:
+    """Copy ``results/recorded/NAME.json`` to its place; returns that place."""
+    source = project.results / "recorded" / f"{name}.json"
+    record = read_record(name, path=source)
+    if record is None:
+        raise ProjectError(f"{source} is missing: run the notebook with --profile full first")
+    if record.parameters.get("profile") != "full":
+        raise ProjectError(f"{source} was made with the profile {record.parameters.get('profile')}, not full")
+    if source.stat().st_size > MOST_BYTES:
+        raise ProjectError(f"{source} has {source.stat().st_size} bytes; a record has at most {MOST_BYTES}")
+    target = recorded_file(name, project.reference)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    return target
+
+
+def main() -> int:
+    """0 if all records were taken over."""
+    parser = argparse.ArgumentParser(prog="python -m tools.keep_record", description=__doc__)
+    parser.add_argument("names", nargs="+", help="notebooks")
+    try:
+        for name in parser.parse_args().names:
+            print(keep_record(HERE, name))
+    except (ProjectError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
