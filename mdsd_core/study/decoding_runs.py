@@ -91,6 +91,12 @@ class PromptRun:
         Passes of the draft model; shared by the prompts of a batch.
     seconds : dict of str to float
         Time by kind of work (:data:`KINDS_OF_WORK`) and in all ("wall"); shared by the prompts of a batch.
+
+    Examples
+    --------
+    >>> run = PromptRun("a", (((2, 1), (2, -1)), ((2, -1),)), emitted=3, draft_calls=4, seconds={"wall": 1.0})
+    >>> run.rounds, run.accepted, run.at_depth(1)
+    (2, 1, [1, -1])
     """
 
     key: str
@@ -226,6 +232,14 @@ def run_cell(
     -------
     list of PromptRun
         In the order of `prompts`.
+
+    Examples
+    --------
+    >>> from mdsd_core.decoding.generate import as_scorer
+    >>> from mdsd_core.models import tiny_random_pair
+    >>> target, prompt = tiny_random_pair().target, Prompt("toy", "0", "abc", False, "MIT", True)
+    >>> run_cell(target, as_scorer(target), None, Cell("none", "none"), [prompt], max_new_tokens=3)[0].rounds
+    3
     """
     settings = json.dumps([dataclasses.asdict(cell), target.name, max_new_tokens, seed, batch_size])
     found = {p.key: store.get(settings, p.key) if store is not None else None for p in prompts}

@@ -46,6 +46,11 @@ class RoundRule:
         A name in :data:`~mdsd_core.decoding.families.FAMILIES`.
     tree_rule : {"node", "path"}
         How the tree is verified.
+
+    Examples
+    --------
+    >>> RoundRule("optimal", "with_replacement", "path").tree_rule
+    'path'
     """
 
     verifier: str
@@ -78,6 +83,11 @@ class Rounds:
         The expected number of rounds that start where the text shows all they may accept.
     reached : tuple of float
         By depth d = 1, 2, ...: the expected number of them that accept at least d drafts.
+
+    Examples
+    --------
+    >>> round(Rounds(2.0, (1.5, 0.5)).accepted, 6)
+    2.0
     """
 
     started: float
@@ -168,6 +178,15 @@ class ShareTable:
         Rules and branchings that are to be evaluated; what they share is computed once.
     draft : str
         The key of the draft in ``Position.q``.
+
+    Examples
+    --------
+    >>> rule, p = RoundRule("rrs", "with_replacement"), np.array([0.5, 0.5])
+    >>> table = ShareTable([(rule, (1,))], "draft")
+    >>> for index in range(4):
+    ...     table.add(Position("t/0", index, 0, p, {"draft": p}))
+    >>> table.rounds("t/0", rule, (1,))
+    Rounds(started=2.0, reached=(2.0,))
     """
 
     def __init__(self, cells: Iterable[tuple[RoundRule, Sequence[int]]], draft: str) -> None:
@@ -249,6 +268,15 @@ def drafted_positions(
     ------
     Position
         With the drafter's distribution under the key "draft"; without it where the drafter has nothing to propose.
+
+    Examples
+    --------
+    >>> from mdsd_core.decoding import PromptLookup
+    >>> from mdsd_core.models import tiny_random_pair
+    >>> text, plain = Continuation("toy/0", prompt=(1, 2, 1), tokens=(2, 1, 4)), SamplingParams()
+    >>> found = drafted_positions(tiny_random_pair(5).target, PromptLookup(5), [text], plain, plain, most=1)
+    >>> [int(position.q["draft"].argmax()) for position in found]
+    [2, 1, 2]
     """
     shape = DraftTree.from_branching((most,))
     for context in contexts:

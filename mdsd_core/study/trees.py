@@ -38,6 +38,19 @@ class RecordedRound:
         The accepted path and the token after it.
     p, q : dict of int to ndarray
         By node: the target's distribution at every node, the draft's where drafts were drawn.
+
+    Examples
+    --------
+    >>> from mdsd_core.decoding import ModelDrafter
+    >>> from mdsd_core.decoding.generate import as_scorer
+    >>> from mdsd_core.models import tiny_random_pair
+    >>> pair = tiny_random_pair(5, noise=0.0)
+    >>> rounds = record_rounds(
+    ...     as_scorer(pair.target), ModelDrafter(as_scorer(pair.draft)), [1, 2], DraftTree.chain(2),
+    ...     "with_replacement", "rrs", SamplingParams(), rounds=3,
+    ... )  # fmt: skip
+    >>> 0 <= rounds[0].accepted <= 2
+    True
     """
 
     tree: DraftedTree
@@ -63,6 +76,12 @@ class RecordingRule(TreeRule):
     ----------
     rule : TreeRule
         The rule that decides.
+
+    Examples
+    --------
+    >>> rule = RecordingRule(tree_rule("node", verifier("rrs")))
+    >>> rule.rounds, rule.verifier.name
+    ([], 'rrs')
     """
 
     name = "recording"
@@ -111,6 +130,19 @@ def record_rounds(
         How many rounds.
     seed : int
         Of all random choices.
+
+    Examples
+    --------
+    >>> from mdsd_core.decoding import ModelDrafter
+    >>> from mdsd_core.decoding.generate import as_scorer
+    >>> from mdsd_core.models import tiny_random_pair
+    >>> pair = tiny_random_pair(5, noise=0.0)
+    >>> rounds = record_rounds(
+    ...     as_scorer(pair.target), ModelDrafter(as_scorer(pair.draft)), [1, 2], DraftTree.chain(2),
+    ...     "with_replacement", "rrs", SamplingParams(), rounds=3,
+    ... )  # fmt: skip
+    >>> len(rounds)
+    3
     """
     rule = RecordingRule(tree_rule(tree_rule_name, verifier(verifier_name)))
     request = Request(0, list(prompt), len(prompt), 1 + rounds * (tree.depth + 1), streams(seed, 1)[0])
@@ -124,6 +156,13 @@ def telling_round(rounds: Sequence[RecordedRound]) -> RecordedRound:
     """The first round in which something was accepted and then something rejected, else the one that accepted most.
 
     Raises ValueError if there is no round.
+
+    Examples
+    --------
+    >>> tree = DraftedTree(DraftTree.chain(1), root=0)
+    >>> one = RecordedRound(tree, Walk((), 1), {}, {})
+    >>> telling_round([one]).accepted
+    0
     """
     if not rounds:
         raise ValueError("rounds must hold at least one round")
@@ -204,6 +243,19 @@ def draw_round(record: RecordedRound, decode: Callable[[int], str]) -> Figure:
     Figure
         Above: the tree with the draft's probabilities. Middle: the same nodes with the target's. Below: what the rule
         did: accepted drafts, rejected ones, those that were never looked at, and the token after the path.
+
+    Examples
+    --------
+    >>> from mdsd_core.decoding import ModelDrafter
+    >>> from mdsd_core.decoding.generate import as_scorer
+    >>> from mdsd_core.models import tiny_random_pair
+    >>> pair = tiny_random_pair(5, noise=0.0)
+    >>> rounds = record_rounds(
+    ...     as_scorer(pair.target), ModelDrafter(as_scorer(pair.draft)), [1, 2], DraftTree.chain(2),
+    ...     "with_replacement", "rrs", SamplingParams(), rounds=3,
+    ... )  # fmt: skip
+    >>> len(draw_round(rounds[0], str).axes)
+    3
     """
     place = layout(record.tree.parents)
     leaves = 1 - place[:, 1].min()
@@ -291,6 +343,20 @@ def draw_residual(record: RecordedRound, decode: Callable[[int], str], tokens: i
     ------
     ValueError
         If the path was complete: then the token is drawn from p itself.
+
+    Examples
+    --------
+    >>> from mdsd_core.decoding import ModelDrafter
+    >>> from mdsd_core.decoding.generate import as_scorer
+    >>> from mdsd_core.models import tiny_random_pair
+    >>> pair = tiny_random_pair(5, noise=0.0)
+    >>> rounds = record_rounds(
+    ...     as_scorer(pair.target), ModelDrafter(as_scorer(pair.draft)), [1, 2], DraftTree.chain(2),
+    ...     "with_replacement", "rrs", SamplingParams(), rounds=3,
+    ... )  # fmt: skip
+    >>> rejected = [one for one in rounds if one.resampled]
+    >>> [len(draw_residual(one, str).axes) for one in rejected[:1]] in ([], [1])
+    True
     """
     node = record.walk.last
     if not record.resampled:
