@@ -7,7 +7,8 @@ from this list. Nothing is tuned to match a published number.
 from dataclasses import dataclass
 
 from mdsd_core.study.published import HU, YANG, Paper
-from mdsd_core.study.verdicts import AtMost, Differences, Evidence, Judgement, Reader, Values, judge
+from mdsd_core.study.sources import Differences, Values
+from mdsd_core.study.verdicts import AtMost, Evidence, Judgement, Reader, judge
 
 _OUR_MODELS = (
     "Here: SmolLM2-135M-Instruct with drafts made of it by leaving layers out, on MT-Bench, HumanEval and other "

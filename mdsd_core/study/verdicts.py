@@ -4,12 +4,11 @@ A verdict is never written down. A claim says in which results files it is measu
 and by which criterion a cell speaks for it; the verdict is computed from the values and their intervals each time.
 """
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from mdsd_core.study.results import Results, Value
+from mdsd_core.study.results import Results
+from mdsd_core.study.sources import Cell, Source
 
 HOLDS = "holds"
 CONDITION = "holds with a condition"
@@ -19,20 +18,6 @@ ABSENT = "not measured in this profile"
 
 #: Reads the results of a notebook; None if there are none.
 Reader = Callable[[str], Results | None]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One figure that a claim is judged by; an exact one has ``low == value == high``.
-
-    >>> Cell("gap, RRS, n=2", 0.02, 0.01, 0.03).value
-    0.02
-    """
-
-    label: str
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -74,96 +59,6 @@ class AtMost:
 
 
 @dataclass(frozen=True)
-class Values:
-    """All values whose key matches; a list gives a cell for each entry.
-
-    Attributes
-    ----------
-    notebook : str
-        Whose results.
-    keys : str
-        A regular expression that the whole key must match.
-    sign : int
-        -1 turns the figure around: "b minus a" is then judged as "a minus b".
-
-    Examples
-    --------
-    >>> from mdsd_core.study.results import exact
-    >>> results = Results("06", "ci", {}, {"gap, a": exact(0.25, atol=0.0), "rate": exact(0.75, atol=0.0)})
-    >>> Values("06", "gap, .*").cells(results)
-    [Cell(label='gap, a', value=0.25, low=0.25, high=0.25)]
-    """
-
-    notebook: str
-    keys: str
-    sign: int = 1
-
-    def cells(self, results: Results) -> list[Cell]:
-        """The cells, in the order of the file."""
-        found = [cell for key in results if re.fullmatch(self.keys, key) for cell in _cells(key, results[key])]
-        return [_negated(cell) if self.sign < 0 else cell for cell in found]
-
-
-@dataclass(frozen=True)
-class Differences:
-    r"""Values less other values of the same file, measured apart: the interval takes both ends at their worst.
-
-    Attributes
-    ----------
-    notebook : str
-        Whose results.
-    first : str
-        A regular expression for the keys that are subtracted from.
-    second : str
-        The key that is subtracted, as a template of the first's groups (``\1``).
-
-    Examples
-    --------
-    >>> from mdsd_core.study.results import exact
-    >>> results = Results("06", "ci", {}, {"a, n=4": exact(0.75, atol=0.0), "a, n=2": exact(0.5, atol=0.0)})
-    >>> Differences("06", r"(.*), n=4", r"\1, n=2").cells(results)[0].value
-    0.25
-    """
-
-    notebook: str
-    first: str
-    second: str
-
-    def cells(self, results: Results) -> list[Cell]:
-        """One cell for each matching key whose partner is there."""
-        found = []
-        for key in results:
-            match = re.fullmatch(self.first, key)
-            other = match.expand(self.second) if match else None
-            if other in results.values:
-                for a, b in zip(_cells(key, results[key]), _cells(str(other), results[str(other)]), strict=True):
-                    label = f"{a.label} less {b.label}"
-                    found.append(Cell(label, a.value - b.value, a.low - b.high, a.high - b.low))
-        return found
-
-
-def _cells(key: str, value: Value) -> Iterator[Cell]:
-    if value.kind == "timing":
-        raise ValueError(f"{key} is a timing, and no verdict hangs on timings")
-    low, high = value.interval if value.interval is not None else (value.value, value.value)
-    yield from _flat(key, value.value, low, high)
-
-
-def _flat(label: str, value: Any, low: Any, high: Any) -> Iterator[Cell]:
-    if isinstance(value, list):
-        for i, one in enumerate(zip(value, low, high, strict=True)):
-            yield from _flat(f"{label} [{i}]", *one)
-    elif isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{label} must be a number to be judged, got {value!r}")
-    else:
-        yield Cell(label, float(value), float(low), float(high))
-
-
-def _negated(cell: Cell) -> Cell:
-    return Cell(f"less {cell.label}", -cell.value, -cell.high, -cell.low)
-
-
-@dataclass(frozen=True)
 class Evidence:
     """One measurement that a claim is judged by.
 
@@ -171,19 +66,20 @@ class Evidence:
     ----------
     how : str
         What is measured, in words.
-    source : Values or Differences
+    source : Values, Entry, Change, Turn or Differences
         Which values.
     criterion : Above or AtMost
         When a cell speaks for the claim.
 
     Examples
     --------
+    >>> from mdsd_core.study.sources import Values
     >>> Evidence("the gap of RRS", Values("06", "gap, .*")).criterion.words()
     'the interval lies above 0'
     """
 
     how: str
-    source: Values | Differences
+    source: Source
     criterion: Above | AtMost = Above()
 
 
@@ -191,6 +87,7 @@ class Evidence:
 class Judged:
     """An evidence with its cells and how each speaks; no cells if its notebook has no results here.
 
+    >>> from mdsd_core.study.sources import Values
     >>> cells = (Cell("n=2", 0.1, 0.1, 0.1), Cell("n=4", 0.3, 0.3, 0.3))
     >>> [cell.label for cell in Judged(Evidence("gap", Values("06", "gap")), cells, (1, 1)).extremes]
     ['n=2', 'n=4']
@@ -219,6 +116,7 @@ class Judgement:
 
     Examples
     --------
+    >>> from mdsd_core.study.sources import Values
     >>> cells = (Cell("n=2", 0.1, 0.1, 0.1), Cell("n=4", 0.0, 0.0, 0.0))
     >>> judgement = Judgement(OPEN, (Judged(Evidence("gap", Values("06", "gap")), cells, (1, -1)),))
     >>> judgement.counts, [cell.label for cell in judgement.exceptions]
@@ -257,7 +155,7 @@ def judge(evidence: tuple[Evidence, ...], read: Reader) -> Judgement:
     Judgement
         *holds*: no cell speaks against and more than half speak for; *holds with a condition*: more speak for than
         against; *not decided here*: no interval is clear of its limit; *does not hold here*: all else. Evidence whose
-        notebook has no results takes no part.
+        notebook has no results, or lacks the place on an axis, takes no part.
 
     Raises
     ------
@@ -267,6 +165,7 @@ def judge(evidence: tuple[Evidence, ...], read: Reader) -> Judgement:
     Examples
     --------
     >>> from mdsd_core.study.results import estimate
+    >>> from mdsd_core.study.sources import Values
     >>> results = Results("06", "ci", {}, {"gap, RRS": estimate(0.02, (0.01, 0.03), atol=1e-4)})
     >>> evidence = Evidence("the gap of RRS", Values("06", "gap, .*"))
     >>> judge((evidence,), lambda name: results).verdict
@@ -278,7 +177,7 @@ def judge(evidence: tuple[Evidence, ...], read: Reader) -> Judgement:
     for one in evidence:
         results = read(one.source.notebook)
         cells = tuple(one.source.cells(results)) if results is not None else ()
-        if results is not None and not cells:
+        if results is not None and not one.source.matching(results):
             raise ValueError(f"results of {one.source.notebook} have no value for: {one.source}")
         parts.append(Judged(one, cells, tuple(one.criterion.stance(cell) for cell in cells)))
     return Judgement(_verdict([stance for part in parts for stance in part.stances]), tuple(parts))

@@ -3,6 +3,7 @@
 import pytest
 
 from mdsd_core.study.results import Results, estimate, exact, timing
+from mdsd_core.study.sources import Cell, Change, Differences, Entry, Turn, Values
 from mdsd_core.study.verdicts import (
     ABSENT,
     CONDITION,
@@ -11,10 +12,7 @@ from mdsd_core.study.verdicts import (
     OPEN,
     Above,
     AtMost,
-    Cell,
-    Differences,
     Evidence,
-    Values,
     judge,
 )
 
@@ -94,3 +92,30 @@ def test_missing_results_and_missing_keys_are_not_the_same():
     assert judge((), read).verdict == ABSENT
     with pytest.raises(ValueError, match="have no value for"):
         judge((Evidence("gap", Values("nb", "gone")),), read)
+
+
+def test_entries_and_changes_go_by_the_axis():
+    values = {
+        "temperatures": exact([0.1, 0.7, 1.0], atol=0),
+        "lead, a": estimate([0.3, 0.2, 0.05], ([0.25, 0.1, 0.0], [0.35, 0.3, 0.1]), atol=0.0),
+    }
+    (cell,) = Entry("nb", "lead, .*", "temperatures", 0.7).cells(results(**values))
+    assert (cell.value, cell.low, cell.high) == (0.2, 0.1, 0.3)
+    (cell,) = Change("nb", "lead, .*", "temperatures", 0.1, 1.0).cells(results(**values))
+    assert (cell.value, cell.low, cell.high) == pytest.approx((0.25, 0.15, 0.35))
+    # a profile may lack the place on the axis: no cell, and no error; a key that is not there is one
+    assert verdict(values, Entry("nb", "lead, .*", "temperatures", 0.2)).verdict == ABSENT
+    assert verdict(values, Change("nb", "lead, .*", "temperatures", 0.2, 1.0)).verdict == ABSENT
+    with pytest.raises(ValueError, match="have no value for"):
+        verdict(values, Entry("nb", "gone", "temperatures", 0.1))
+
+
+@pytest.mark.parametrize(
+    ("curve", "least"),
+    [([0.5, 0.7, 0.6], 0.1), ([0.6, 0.4, 0.9], 0.2), ([0.1, 0.2, 0.3], -0.1), ([0.3, 0.2, 0.1], -0.1)],
+)
+def test_a_turn_needs_a_rise_and_a_fall(curve, least):
+    width = 0.02
+    values = {"rate": estimate(curve, ([x - width for x in curve], [x + width for x in curve]), atol=0.0)}
+    (cell,) = Turn("nb", "rate").cells(results(**values))
+    assert (cell.value, cell.low, cell.high) == pytest.approx((least, least - 2 * width, least + 2 * width))

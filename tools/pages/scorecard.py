@@ -3,7 +3,8 @@
 from mdsd_core.study.claims import CLAIMS, Claim
 from mdsd_core.study.published import PAPERS, TABLES, Figures
 from mdsd_core.study.results import Results, read_results
-from mdsd_core.study.verdicts import ABSENT, Cell, Judged, Judgement, Reader
+from mdsd_core.study.sources import Cell
+from mdsd_core.study.verdicts import ABSENT, Judged, Judgement, Reader
 from tools.execute import Place
 from tools.project import Project
 
