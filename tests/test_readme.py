@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from mdsd_core.cli import app
@@ -82,3 +83,30 @@ def test_files_and_pages_that_it_names_exist():
     assert len(folders) > 4
     for name in [*links, *re.findall(r"`(\w+/)`", " ".join(folders))]:
         assert (ROOT / name).exists(), name
+
+
+def commands():
+    """Every ``mdsd`` command of the README and the book's pages, as (page, words)."""
+    for path in [ROOT / "README.md", *sorted((ROOT / "book").glob("*.md"))]:
+        text = path.read_text(encoding="utf-8").replace("\\\n", " ")
+        for line in re.findall(r"^(?:\$ )?\.venv/bin/mdsd (.*)$", text, re.MULTILINE):
+            yield path.name, shlex.split(line, comments=True)
+
+
+def test_commands_on_pages_have_options_that_exist():
+    group = typer.main.get_command(app)
+    seen = set()
+    for page, (name, *words) in commands():
+        command = group.commands[name]
+        if words and words[0] in getattr(command, "commands", {}):
+            command = command.commands[words.pop(0)]
+        known = {option for parameter in command.params for option in parameter.opts}
+        used = {word for word in words if re.match(r"--?[a-z]", word)}
+        assert used <= known, f"{page}: {name} has no {', '.join(sorted(used - known))}"
+        seen.add((page, name))
+    assert {
+        ("README.md", "generate"),
+        ("README.md", "compare"),
+        ("settings.md", "compare"),
+        ("scale.md", "measure"),
+    } <= seen
