@@ -107,6 +107,9 @@ def read_record(name: str, *, path: Path | None = None) -> Record | None:
     """The record of a notebook that is kept in the repository; None if there is none.
 
     Raises ValueError if the file is no record of this notebook.
+
+    >>> read_record("no-such-notebook") is None
+    True
     """
     path = recorded_file(name) if path is None else path
     if not path.is_file():
