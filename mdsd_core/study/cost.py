@@ -19,9 +19,12 @@ import numpy as np
 import torch
 from scipy import stats
 
+from mdsd_core.decoding.drafted import DraftedTree
+from mdsd_core.decoding.drafters import Drafter
 from mdsd_core.decoding.scoring import Block, Scorer
+from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams, probabilities
-from mdsd_core.schemes import Scheme
+from mdsd_core.schemes import Deterministic, Scheme
 from mdsd_core.verifiers import Verifier
 
 #: Branching of a tree by depth.
@@ -223,6 +226,39 @@ def measure_pass(scorer: Scorer, context: Sequence[int], sizes: Sequence[int], *
 
         seconds.append(_median(work, repeats, device))
     return PassCost(tuple(sorted(set(sizes))), tuple(seconds))
+
+
+def measure_proposal(drafter: Drafter, context: Sequence[int], nodes: int = 4, *, repeats: int = 5) -> PassCost:
+    """Time the proposals of a drafter without a model: at one node, and at so many nodes of one depth.
+
+    Parameters
+    ----------
+    drafter : Drafter
+        Such as the n-gram drafter or the prompt look-up.
+    context : sequence of int
+        The tokens before the tree; its first `nodes` different ones are the nodes, so at least so many must differ.
+    nodes : int
+        At least 2.
+    repeats : int
+        Proposals of each size.
+
+    Examples
+    --------
+    >>> from mdsd_core.decoding import PromptLookup
+    >>> measure_proposal(PromptLookup(9), [1, 2, 3, 4], 2, repeats=1).tokens
+    (1, 2)
+    """
+    tokens = list(dict.fromkeys(context))[:nodes]
+    if len(tokens) < nodes:
+        raise ValueError(f"context must hold at least {nodes} different tokens, got {len(tokens)}")
+    tree = DraftedTree(DraftTree.from_branching((nodes, 1)), context[-1])
+    children = tree.add_drafts(0, tokens, Deterministic(nodes))
+    drafter.start(1)
+    drafter.begin([context])
+    one = _median(lambda: drafter.propose([tree], [[0]]), repeats)
+    more = _median(lambda: drafter.propose([tree], [children]), repeats)
+    drafter.forget()
+    return PassCost((1, nodes), (one, more))
 
 
 def measure_keep(scorer: Scorer, context: Sequence[int], nodes: int = 8, *, repeats: int = 5) -> float:

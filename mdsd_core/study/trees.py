@@ -242,7 +242,7 @@ def draw_round(record: RecordedRound, decode: Callable[[int], str]) -> Figure:
     -------
     Figure
         Above: the tree with the draft's probabilities. Middle: the same nodes with the target's. Below: what the rule
-        did: accepted drafts, rejected ones, those that were never looked at, and the token after the path.
+        did: accepted drafts, siblings that were not accepted, those below them that were never looked at, and the token after the path.
 
     Examples
     --------
@@ -271,7 +271,7 @@ def draw_round(record: RecordedRound, decode: Callable[[int], str]) -> Figure:
         axes[2].plot([], [], "s", color=color, markersize=9, label=text)[0]
         for color, text in (
             (_ACCEPTED, "accepted"),
-            (_REJECTED, "rejected"),
+            (_REJECTED, "not accepted"),
             (_UNSEEN, "never looked at"),
             (_FINAL, "resampled" if record.resampled else "bonus"),
         )
