@@ -241,8 +241,8 @@ def draw_round(record: RecordedRound, decode: Callable[[int], str]) -> Figure:
     Returns
     -------
     Figure
-        Above: the tree with the draft's probabilities. Middle: the same nodes with the target's. Below: what the rule
-        did: accepted drafts, siblings that were not accepted, those below them that were never looked at, and the token after the path.
+        Above: the tree with the draft's probabilities. Middle: the same nodes with the target's. Below: what became of
+        them (accepted, a sibling not accepted, below such a one and never looked at), and the token after the path.
 
     Examples
     --------

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from mdsd_core.decoding import PromptLookup
 from mdsd_core.decoding.generate import as_scorer
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import tiny_random_pair
@@ -92,6 +93,11 @@ def test_measured_passes_see_what_a_pass_costs():
     # sleeping takes at least what was asked for; the machine may add to it
     assert slow.of(33) >= 0.035
     assert slow.of(33) - slow.of(1) > 0.02
+    found = cost.measure_proposal(PromptLookup(257), [5, 6, 7, 5, 6], 2, repeats=3)
+    assert found.tokens == (1, 2)
+    assert min(found.seconds) > 0
+    with pytest.raises(ValueError, match="at least 4 different tokens"):
+        cost.measure_proposal(PromptLookup(257), [5, 6, 5, 6], 4)
     assert 0 < cost.measure_keep(scorer, [5, 6, 7], repeats=3) < 1
     rng, logits, scheme = np.random.default_rng(0), np.linspace(0, 1, 257), WithReplacement(2)
     assert 0 < cost.measure_draw(logits, scheme, SamplingParams(), rng) < 1
