@@ -102,7 +102,10 @@ CLAIMS: tuple[Claim, ...] = (
             Differences("06_verifiers", r"gap, ((?:RRS|K-SEQ), .*), n=4", r"gap, \1, n=2"),
         ),
     ),
-    _finding(HU, "greedy-cold"),
+    _finding(
+        HU,
+        "greedy-cold",
+    ),
     _finding(
         HU,
         "greedy-optimal",
@@ -112,7 +115,10 @@ CLAIMS: tuple[Claim, ...] = (
             AtMost(1e-9),
         ),
     ),
-    _finding(HU, "turn"),
+    _finding(
+        HU,
+        "turn",
+    ),
     Claim(
         "hu-formula",
         HU,
@@ -140,6 +146,12 @@ CLAIMS: tuple[Claim, ...] = (
         Evidence(
             "acceptance of RRS with two, three and four drafts less that with one (measured apart), T = 0.7",
             Differences("06_verifiers", r"acceptance, (RRS, .*), n=[2-4]", r"acceptance, \1, n=1"),
+        ),
+        Evidence(
+            "block efficiency with trees of branching 4,2,2 less that of chains of the same depth (measured apart)",
+            Differences(
+                "08_decoding_with_trees", r"block efficiency, (.*), tree 4,2,2", r"block efficiency, \1, tree 1,1,1"
+            ),
         ),
     ),
     _finding(

@@ -31,10 +31,14 @@ _MARKS = {1: "for", 0: "open", -1: "against"}
 _LISTED = 8
 
 
+def _number(x: float) -> str:
+    return f"{x:.4f}" if x == 0 or abs(x) >= 5e-5 else f"{x:.0e}"
+
+
 def _figure(cell: Cell) -> str:
     if cell.low == cell.value == cell.high:
-        return f"{cell.value:.3g}"
-    return f"{cell.value:.4f} ({cell.low:.4f} to {cell.high:.4f})"
+        return _number(cell.value)
+    return f"{_number(cell.value)} ({_number(cell.low)} to {_number(cell.high)})"
 
 
 def _plain(text: str) -> str:
