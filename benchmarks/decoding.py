@@ -1,15 +1,16 @@
 """What the loop costs beside the models, and how fast it is against others: every rule, and two baselines.
 
-    python -m benchmarks.decoding [--target NAME] [--draft NAME] [--tokens 32] [--repeat 3] [--device cpu] [--json FILE]
+    python -m benchmarks.decoding [--target NAME] [--draft NAME] [--tokens 32] [--repeat 3] [--device cpu] [--only WORD]
+                                   [--json FILE]
 
 *Overhead*: the part of a round outside the models' forward passes, the models' own update of their caches counted as
 theirs: drawing drafts, building trees and masks, moving logits, verifying, cutting caches. For every rule on the tree
-(4, 2, 2) at temperature 0.7, medians over rounds; the first round of a text, which feeds the prompt, is left out.
+(4, 2, 2) at temperature 0.7, medians over rounds, on the wall and in processor time of all threads, in which other load
+on the machine counts for less; the first round of a text, which feeds the prompt, is left out.
 
 *Speed*: one draft (a chain) at temperature 0, where all of them emit the same text, against decoding without a cache
 and against transformers' own assisted generation with the same models and as many drafts a round. Turns are
-interleaved; given is the median of the ratios turn by turn, on the wall and in processor time of all threads, in which
-other load on the machine counts for less.
+interleaved; given is the median of the ratios turn by turn.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import platform
 import statistics
 import time
 
+import numpy as np
 import torch
 import transformers
 
@@ -40,26 +42,29 @@ LIMIT, LIMIT_OPTIMAL = 0.15, 0.30
 
 
 class Stopwatch:
-    """Seconds inside the forward passes of some models."""
+    """Seconds inside the forward passes of some models: on the wall, and in processor time of all threads."""
 
     def __init__(self, *models):
-        self.seconds = 0.0
-        self._started = 0.0
+        self.inside = np.zeros(2)
         for model in models:
             model.register_forward_pre_hook(self._start)
             model.register_forward_hook(self._stop)
 
     def _start(self, model, _inputs):
-        self._started = clock(model.device)
+        self._started = now(model.device)
 
     def _stop(self, model, _inputs, _output):
-        self.seconds += clock(model.device) - self._started
+        self.inside += now(model.device) - self._started
+
+    def mark(self, device):
+        """(time, time inside the models), shape [2, 2]."""
+        return np.array([now(device), self.inside])
 
 
-def clock(device):
+def now(device):
     if device.type == "cuda":
         torch.cuda.synchronize()
-    return time.perf_counter()
+    return np.array([time.perf_counter(), time.process_time()])
 
 
 def rules():
@@ -76,34 +81,33 @@ def rules():
     return found
 
 
-def measure_overhead(pair, scorer, drafter, watch, prompt, tokens, repeat):
+def measure_overhead(pair, scorer, drafter, watch, prompt, tokens, repeat, chosen=None):
+    """A row for each of the chosen rules, all by default."""
     device = pair.target.device
-    rows = []
-    for scheme, name, tree_rule in rules():
-        whole, own = [], []
+    for scheme, name, tree_rule in rules() if chosen is None else chosen:
+        rounds = []  # of each: time and time inside the models, on both clocks
         for seed in range(repeat + 1):  # the first run compiles
-            marks = [(clock(device), watch.seconds)]
+            marks = [watch.mark(device)]
             generate(
                 scorer, drafter, [prompt], TREE, scheme, name, tree_rule, sampling=SAMPLING, max_new_tokens=tokens,
-                seeds=seed, eos_token_ids=(), stream=lambda _: marks.append((clock(device), watch.seconds)),  # noqa: B023
+                seeds=seed, eos_token_ids=(), stream=lambda _: marks.append(watch.mark(device)),  # noqa: B023
             )  # fmt: skip
-            for (begin, models_before), (end, models_after) in itertools.pairwise(marks[1:]):
-                if seed:
-                    whole.append(end - begin)
-                    own.append(end - begin - (models_after - models_before))
-        rows.append(
-            {
-                "scheme": scheme,
-                "verifier": name,
-                "tree_rule": tree_rule,
-                "rounds": len(whole),
-                "milliseconds": 1e3 * statistics.median(own),
-                "round_milliseconds": 1e3 * statistics.median(whole),
-                "share": statistics.median(own) / statistics.median(whole),
-                "limit": LIMIT_OPTIMAL if name == "optimal" else LIMIT,
-            }
-        )
-    return rows
+            if seed:
+                rounds += [after - before for before, after in itertools.pairwise(marks[1:])]
+        whole, inside = np.median(rounds, axis=0)
+        own = np.median([x[0] - x[1] for x in rounds], axis=0)
+        yield {
+            "scheme": scheme,
+            "verifier": name,
+            "tree_rule": tree_rule,
+            "rounds": len(rounds),
+            "milliseconds": 1e3 * own[0],
+            "share": own[0] / whole[0],
+            "processor_milliseconds": 1e3 * own[1],
+            "processor_share": own[1] / whole[1],
+            "models_processor_milliseconds": 1e3 * inside[1],
+            "limit": LIMIT_OPTIMAL if name == "optimal" else LIMIT,
+        }
 
 
 def measure_speed(pair, scorer, drafter, watch, prompt, tokens, repeat):
@@ -136,13 +140,11 @@ def measure_speed(pair, scorer, drafter, watch, prompt, tokens, repeat):
     texts = {}
     for turn in range(repeat + 1):
         for name, run in runs.items():
-            before = watch.seconds
-            started, processor = clock(target.device), time.process_time()
+            before = watch.mark(target.device)
             texts[name] = run()
-            ended = clock(target.device)
+            (wall, processor), (_, inside) = watch.mark(target.device) - before
             if turn:
-                own = ended - started - (watch.seconds - before)
-                spent[name].append((ended - started, time.process_time() - processor, own))
+                spent[name].append((wall, processor, processor - inside))
     rows = []
     for name, seconds in spent.items():
         ratios = [
@@ -155,21 +157,19 @@ def measure_speed(pair, scorer, drafter, watch, prompt, tokens, repeat):
                 "tokens_per_second": tokens / statistics.median(s[0] for s in seconds),
                 "our_draft_is_faster": ratios[0],
                 "in_processor_time": ratios[1],
-                "outside_models_milliseconds": 1e3 * statistics.median(s[2] for s in seconds) / tokens,
+                "own_processor_milliseconds": 1e3 * statistics.median(s[2] for s in seconds) / tokens,
                 "same_text": texts[name] == texts[drafted],
             }
         )
     return rows
 
 
-def measure(target="smollm2-135m", draft="smollm2-135m-skip4", tokens=32, repeat=3, device="cpu"):
-    """Both tables."""
+def setup(target="smollm2-135m", draft="smollm2-135m-skip4", device="cpu"):
+    """What both measurements begin with: the pair, a scorer, a drafter, a stopwatch, a prompt."""
     pair = load_pair(target, draft, device=device)
     scorer, drafter = as_scorer(pair.target), ModelDrafter(as_scorer(pair.draft))
     watch = Stopwatch(pair.target.model, pair.draft.model)
-    prompt = pair.target.encode(PROMPT, chat=True)
-    run = (pair, scorer, drafter, watch, prompt, tokens, repeat)
-    return {"overhead": measure_overhead(*run), "speed": measure_speed(*run)}
+    return pair, scorer, drafter, watch, pair.target.encode(PROMPT, chat=True)
 
 
 def main():
@@ -179,25 +179,32 @@ def main():
     parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--only", metavar="WORD", default="", help="rules with this in scheme-verifier-rule")
     parser.add_argument("--json", metavar="FILE", help="write the tables there too")
     options = parser.parse_args()
-    tables = measure(options.target, options.draft, options.tokens, options.repeat, options.device)
+    run = (*setup(options.target, options.draft, options.device), options.tokens, options.repeat)
     print(f"{options.target} / {options.draft} on {options.device}, {torch.get_num_threads()} threads")
-    print(f"{'scheme':<21}{'verifier':<16}{'rule':<6}{'ms beside the models':>21}{'of a round':>12}{'limit':>7}")
-    for row in tables["overhead"]:
-        print(
-            f"{row['scheme']:<21}{row['verifier']:<16}{row['tree_rule']:<6}{row['milliseconds']:>21.1f}"
-            f"{row['share']:>12.1%}{row['limit']:>7.0%}"
-        )
-    print(f"{'run':<24}{'tokens/s':>9}{'our draft is':>14}{'in CPU time':>13}{'ms a token beside the models':>30}")
-    for row in tables["speed"]:
+    print(f"{'run':<24}{'tokens/s':>9}{'our draft is':>14}{'in CPU time':>13}{'CPU ms a token beside the models':>34}")
+    speed = measure_speed(*run)
+    for row in speed:
         print(
             f"{row['run']:<24}{row['tokens_per_second']:>9.2f}{row['our_draft_is_faster']:>13.2f}x"
-            f"{row['in_processor_time']:>12.2f}x{row['outside_models_milliseconds']:>30.2f}"
+            f"{row['in_processor_time']:>12.2f}x{row['own_processor_milliseconds']:>34.2f}",
+            flush=True,
+        )
+    print(f"{'scheme':<21}{'verifier':<16}{'rule':<6}{'ms beside the models':>21}{'share':>8}{'CPU ms':>8}{'share':>8}")
+    overhead = []
+    for row in measure_overhead(*run, [rule for rule in rules() if options.only in "-".join(rule)]):
+        overhead.append(row)
+        print(
+            f"{row['scheme']:<21}{row['verifier']:<16}{row['tree_rule']:<6}{row['milliseconds']:>21.1f}"
+            f"{row['share']:>8.1%}{row['processor_milliseconds']:>8.1f}{row['processor_share']:>8.1%}",
+            flush=True,
         )
     if options.json:
         machine = {"processor": platform.processor() or platform.machine(), "python": platform.python_version()}
-        record = {**vars(options), "threads": torch.get_num_threads(), "machine": machine, **tables}
+        about = {"threads": torch.get_num_threads(), "machine": machine}
+        record = {**vars(options), **about, "overhead": overhead, "speed": speed}
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(record, file, indent=1)
 
