@@ -1,6 +1,7 @@
 """What one row costs in a batch, against a loop of the verifiers over the same rows in the same run.
 
-    python -m benchmarks.batched [--batch 16] [--vocabulary 49152] [--drafts 4] [--threads 2] [--rounds 30] [--json F]
+    python -m benchmarks.batched [--batch 16] [--vocabulary 49152] [--drafts 4] [--threads 2] [--rounds 30]
+                                 [--device cpu] [--json F]
 
 Each round times, in turn and for fresh rows, `batched.verify` with all its checks (on so many threads) and the
 loop of `prepare` and `verify` over the rows (numpy on one). Drawing drafts and uniforms is not timed. Two clocks: that
@@ -61,7 +62,7 @@ def both_clocks(work):
     return result, time.perf_counter() - wall, time.process_time() - processor
 
 
-def measure(B, V, n, rounds, seed=0):
+def measure(B, V, n, rounds, seed=0, device="cpu"):
     """(rule, scheme) -> lists over rounds of (loop, batch) seconds on the wall, and in processor time."""
     rng = np.random.default_rng(seed)
     times = {}
@@ -69,7 +70,7 @@ def measure(B, V, n, rounds, seed=0):
     for i in range(rounds + 2):
         logits = 3.0 * rng.normal(size=(B, V))
         p, q = softmax(logits), softmax(logits + 0.7 * rng.normal(size=(B, V)))
-        on_torch = torch.from_numpy(p), torch.from_numpy(q)
+        on_torch = torch.from_numpy(p).to(device), torch.from_numpy(q).to(device)
         if i == 2:
             times.clear()  # two rounds to compile and warm up
         for name, scheme in cases(n):
@@ -81,7 +82,7 @@ def measure(B, V, n, rounds, seed=0):
                 return [rule.prepare(p[b], q[b], scheme).verify(drafts[b], Played(u[b])).token for b in range(B)]
 
             def batch(name=name, scheme=scheme, drafts=drafts, u=u, pair=on_torch):
-                rows = torch.from_numpy(drafts), scheme, torch.from_numpy(u)
+                rows = torch.from_numpy(drafts).to(device), scheme, torch.from_numpy(u).to(device)
                 return batched.verify(name, *pair, *rows).tokens.tolist()
 
             (one, *by_loop), (other, *by_batch) = both_clocks(loop), both_clocks(batch)
@@ -117,11 +118,13 @@ def main():
     parser.add_argument("--drafts", type=int, default=4)
     parser.add_argument("--threads", type=int, default=2, help="threads of the batch (the loop uses one)")
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--device", default="cpu", help="where the batch is; the loop runs on the host")
     parser.add_argument("--json", metavar="FILE", help="write the table there too")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    times = measure(options.batch, options.vocabulary, options.drafts, options.rounds)
+    times = measure(options.batch, options.vocabulary, options.drafts, options.rounds, device=options.device)
     held = (options.batch, options.vocabulary, options.drafts, options.threads) == (16, 49_152, 4, 2)
+    held &= options.device == "cpu"
     rows = [row | {"limit": LIMITS.get(row["verifier"]) if held else None} for row in table(times, options.batch)]
     print(f"B = {options.batch}, V = {options.vocabulary}, n = {options.drafts}; microseconds a row, medians")
     print(f"{'verifier':<16}{'scheme':<56}{'loop':>8}{'batch':>8}{'speedup':>9}{'in CPU time':>13}{'limit':>7}")
@@ -137,6 +140,7 @@ def main():
             "vocabulary": options.vocabulary,
             "drafts": options.drafts,
             "threads": options.threads,
+            "device": options.device,
             "rounds": options.rounds,
             "machine": {"processor": platform.processor() or platform.machine(), "python": platform.python_version()},
             "rows": rows,

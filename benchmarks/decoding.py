@@ -122,7 +122,7 @@ def measure_speed(pair, scorer, drafter, watch, prompt, tokens, repeat):
     def ours(tree, with_drafts=True):
         return generate(
             scorer, drafter if with_drafts else None, [prompt], tree, "with_replacement", "rrs",
-            sampling=GREEDY, max_new_tokens=tokens, seeds=0, eos_token_ids=(),
+            sampling=GREEDY, max_new_tokens=tokens, seeds=0, eos_token_ids=(), trim=True,
         ).tokens[0]  # fmt: skip
 
     def theirs(**more):

@@ -1,5 +1,6 @@
-"""Run the tests marked ``gpu`` on this machine's GPU and write down on what they ran: ``_build/gpu_check.json``."""
+"""Run the tests marked ``gpu`` and two benchmarks on this machine's GPU, for ``_build/gpu_check.json``."""
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -37,8 +38,20 @@ def read_report(path: Path) -> list[dict[str, Any]]:
     return tests
 
 
+def run_benchmark(name: str, *arguments: str) -> dict[str, Any]:
+    """What a benchmark of ``benchmarks/`` writes as JSON; its exit status and last words if it fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        command = [sys.executable, "-m", f"benchmarks.{name}", *arguments, "--json", str(report)]
+        done = subprocess.run(command, cwd=HERE.root, capture_output=True, text=True)
+        print(done.stdout)
+        if done.returncode:
+            return {"status": done.returncode, "error": done.stderr[-2000:]}
+        return {"status": 0, **json.loads(report.read_text(encoding="utf-8"))}
+
+
 def main() -> int:
-    """Pytest's exit status; 2 without a GPU."""
+    """Pytest's exit status, or 1 if a benchmark failed; 2 without a GPU."""
     gpu = describe_gpu()
     if gpu is None:
         print("error: torch sees no CUDA device on this machine: nothing was checked", file=sys.stderr)
@@ -49,7 +62,9 @@ def main() -> int:
         command = [sys.executable, "-m", "pytest", "-m", "gpu", "tests", f"--junit-xml={report}", *sys.argv[1:]]
         status = subprocess.run(command, cwd=HERE.root).returncode
         tests = read_report(report) if report.is_file() else []
-    record = {"gpu": gpu, "made": made(), "status": status, "tests": tests}
+    benchmarks = {name: run_benchmark(name, "--device", "cuda") for name in ("batched", "decoding")}
+    status = status or int(any(each["status"] for each in benchmarks.values()))
+    record = {"gpu": gpu, "made": made(), "status": status, "tests": tests, "benchmarks": benchmarks}
     write_json(HERE.build / "gpu_check.json", record)
     print(f"record: {HERE.build / 'gpu_check.json'}")
     return status

@@ -77,6 +77,7 @@ def generate(
     eos_token_ids: Iterable[int] | None = None,
     processors: Sequence[Processor] = (),
     progress: bool = False,
+    trim: bool = False,
 ) -> GenerationResult:
     """Generate text with the law of the target, several tokens a target pass.
 
@@ -115,6 +116,9 @@ def generate(
         Logits processors as in transformers; target and draft rows alike see the ids of their own path.
     progress : bool
         Show a progress bar.
+    trim : bool
+        Draw trees no deeper than `max_new_tokens` still has room for. Saves draft passes at the end of a text, and so
+        lowers the block efficiency of the last round; by default every round draws the whole tree.
 
     Returns
     -------
@@ -166,7 +170,7 @@ def generate(
         Request(i, [int(t) for t in prompt], len(prompt), int(max_new_tokens), choices)
         for i, (prompt, choices) in enumerate(zip(prompts, streams(seeds, len(prompts)), strict=True))
     ]
-    loop = DecodingLoop(scorer, drafter, requests, shape, family, rule, sampling, draft_sampling, eos, processors)
+    loop = DecodingLoop(scorer, drafter, requests, shape, family, rule, sampling, draft_sampling, eos, processors, trim)
     _drain(loop, stream, progress, len(requests) * int(max_new_tokens))
     return _result(loop, requests)
 

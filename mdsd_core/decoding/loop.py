@@ -65,6 +65,8 @@ class DecodingLoop:
         End-of-sequence tokens.
     processors : sequence of callable
         Logits processors, applied before either sampling to each node's own path.
+    trim : bool
+        Draw no deeper than can still be emitted.
     """
 
     def __init__(
@@ -79,10 +81,11 @@ class DecodingLoop:
         draft_sampling: SamplingParams,
         eos: frozenset[int] = frozenset(),
         processors: Sequence[Processor] = (),
+        trim: bool = False,
     ) -> None:
         self.target, self.drafter, self.tree, self.rule = target, drafter, tree, rule
         self.sampling, self.draft_sampling = sampling, draft_sampling
-        self.eos, self.processors = eos, tuple(processors)
+        self.eos, self.processors, self.trim = eos, tuple(processors), trim
         self.active = list(requests)
         self.schemes = {n: scheme(n) for n in {len(row) for row in tree.children if row}}
         self.times = Times()
@@ -128,8 +131,10 @@ class DecodingLoop:
         return events
 
     def _shape(self, request: Request) -> DraftTree:
-        """The tree, cut so that its deepest token still has a position in both models."""
+        """The tree, cut so that its deepest token still has a position in both models (and can still be emitted)."""
         depth = self.tree.depth
+        if self.trim:  # the token after the path is one of those still wanted
+            depth = min(depth, request.max_new_tokens - len(request.new_tokens) - 1)
         for limit in (self.target.context_limit, self.drafter.context_limit):
             if limit is not None:
                 depth = min(depth, limit - len(request.tokens))

@@ -123,10 +123,11 @@ class _SelectingPlan:
         return law + rejected * (rest / rest.sum() if rest.sum() > 0 else p)
 
 
-def make_loop(target, drafter, prompt, choices, tree, family, rule, *, count=100, eos=(), sampling=None):
+def make_loop(target, drafter, prompt, choices, tree, family, rule, *, count=100, eos=(), sampling=None, trim=False):
     sampling = SamplingParams() if sampling is None else sampling
     request = Request(0, list(prompt), len(prompt), count, choices)
-    return DecodingLoop(target, drafter, [request], tree, family, rule, sampling, sampling, frozenset(eos)), request
+    loop = DecodingLoop(target, drafter, [request], tree, family, rule, sampling, sampling, frozenset(eos), trim=trim)
+    return loop, request
 
 
 def law_of_rounds(make, length):

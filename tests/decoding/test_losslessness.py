@@ -116,6 +116,29 @@ def test_an_end_of_sequence_token_ends_the_text_wherever_it_falls(tree):  # F1
     assert distance(law, autoregressive_law(target.p, PROMPT, 3, SIZE, eos=(1,))) < 1e-10
 
 
+@pytest.mark.parametrize("tree", ["1,1", "2,1"])
+def test_trees_that_end_with_the_text(tree):
+    """With ``trim`` the last rounds draw shallower trees: the law stays, and nothing is drawn in vain."""
+    target, draft = TableModel(SIZE, 5), TableModel(SIZE, 105)
+    rule = tree_rule("node", Remembering(verifier("rrs")))
+
+    def make(oracle, context):
+        return make_loop(
+            target, ModelDrafter(draft), [*PROMPT, *context], oracle, TREES[tree], scheme_family("with_replacement"),
+            rule, count=3 - len(context), trim=True,
+        )  # fmt: skip
+
+    law = law_of_rounds(make, 3)
+    assert distance(law, autoregressive_law(target.p, PROMPT, 3, SIZE)) < 1e-10
+
+    def drawn(oracle):
+        loop, _ = make(oracle, (0, 0))
+        loop.step()
+        return loop.records[0].drawn, loop.drafter.calls
+
+    assert {result for _, result in enumerate_runs(drawn)} == {(0, 0)}
+
+
 @pytest.mark.parametrize(("tree", "scheme"), [("1,1", "with_replacement"), ("2", "greedy")])
 def test_whole_runs_over_several_rounds(tree, scheme):
     """The same law without the step from round to round taken by the test: every run of three tokens in full."""
