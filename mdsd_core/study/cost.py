@@ -122,8 +122,31 @@ class RoundCost:
         }
 
     def tokens_per_second(self, branching: Sequence[int], tokens_per_round: float) -> float:
-        """Predicted speed."""
+        """Predicted speed, once the prompt has been read."""
         return tokens_per_round / sum(self.parts(branching, tokens_per_round).values())
+
+    def speed_of_run(
+        self, branching: Sequence[int], tokens_per_round: float, prompt: int, new_tokens: int, *, draft_reads: bool
+    ) -> float:
+        """Predicted tokens per second of a whole run, the prompt's passes included.
+
+        Parameters
+        ----------
+        branching, tokens_per_round
+            As for :meth:`parts`.
+        prompt, new_tokens : int
+            Lengths, in tokens.
+        draft_reads : bool
+            Whether the drafter is a model, which reads the prompt too.
+
+        Examples
+        --------
+        >>> one = PassCost((1,), (1.0,))
+        >>> RoundCost(one, one, 0.0, 0.0, 0.0).speed_of_run((), 1.0, 50, 4, draft_reads=False)
+        0.8
+        """
+        reading = self.target.of(prompt) + (self.draft.of(prompt) if draft_reads else 0.0)
+        return new_tokens / (reading + new_tokens / self.tokens_per_second(branching, tokens_per_round))
 
 
 def branchings(most_nodes: int, *, widths: Sequence[int] = (1, 2, 3, 4), most_depth: int = 8) -> Iterator[Branching]:

@@ -29,6 +29,13 @@ def test_parts_of_a_round_by_hand():
     assert plain == {"draft": 0, "scheme": 0.0, "target": 0.10, "verify": 0.002, "cache": 0.003}
 
 
+def test_a_run_reads_its_prompt_first():
+    seconds = COST.target.of(21) + COST.draft.of(21) + 10 / COST.tokens_per_second((2,), 1.5)
+    assert COST.speed_of_run((2,), 1.5, 21, 10, draft_reads=True) == pytest.approx(10 / seconds)
+    alone = COST.speed_of_run((2,), 1.5, 21, 10, draft_reads=False)
+    assert alone == pytest.approx(10 / (seconds - COST.draft.of(21)))
+
+
 def test_extrapolation_keeps_the_last_slope():
     assert COST.target.of(41) == pytest.approx(0.20 + 20 * 0.08 / 16)
     assert PassCost((3,), (1.0,)).of(100) == 1.0
