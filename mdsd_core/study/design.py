@@ -36,6 +36,12 @@ class Arm:
         The law of the drafts.
     beta : float
         It is applied to ``q^beta``, normalised; 1 leaves q as it is, more sharpens it, less flattens it.
+
+    Examples
+    --------
+    >>> from mdsd_core.schemes import WithoutReplacement
+    >>> Arm(WithoutReplacement(2), 1.3)
+    Arm(scheme=WithoutReplacement(n=2), beta=1.3)
     """
 
     scheme: Scheme
@@ -189,8 +195,8 @@ def leader_bound(rewards: ArrayLike, *, start: int = 0) -> float:
 
     The sum over the steps of what the arm chosen *after* a step earned in it, less what the arm chosen before did.
 
-    >>> leader_bound([[0.9, 0.6], [0.5, 0.7], [0.8, 0.9]], start=1)
-    0.4
+    >>> leader_bound([[0.5, 0.25], [0.25, 0.5], [0.5, 0.5]], start=1)
+    0.5
     """
     table = _rewards(rewards)
     leader = FollowTheLeader(table.shape[1], start)
@@ -199,7 +205,7 @@ def leader_bound(rewards: ArrayLike, *, start: int = 0) -> float:
         before = leader.choice
         leader.observe(row)
         bound += float(row[leader.choice] - row[before])
-    return round(bound, 12)
+    return bound
 
 
 def held_out(rewards: ArrayLike, prompts: Sequence[str]) -> NDArray[np.int64]:

@@ -126,6 +126,8 @@ def test_held_out_never_sees_its_own_prompt():
         assert set(chosen[own]) == {int(np.argmax(rewards[~own].sum(axis=0)))}
         changed = np.where(own[:, None], rng.random((60, 4)), rewards)
         assert (held_out(changed, prompts)[own] == chosen[own]).all()
+    # a outweighs the others, and is alone in what it likes
+    assert held_out([[10.0, 0.0], [0.0, 5.0], [0.0, 4.0]], ["a", "b", "c"]).tolist() == [1, 0, 0]
     with pytest.raises(ValueError, match="two or more prompts"):
         held_out(rewards, ["a"] * 60)
 
