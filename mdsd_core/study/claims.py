@@ -85,6 +85,10 @@ CLAIMS: tuple[Claim, ...] = (
         HU,
         "without",
         Evidence(
+            "optimal rate of sequential drafts less that of independent ones, by draft, n = 2 and 4, paired by prompt",
+            Values("13_design_of_drafts", r"minus sequential, with replacement, n=\d+, .*", sign=-1),
+        ),
+        Evidence(
             "acceptance of RRS without replacement less that of RRS with replacement, n = 2 to 4 (measured apart)",
             Differences(
                 "06_verifiers",
