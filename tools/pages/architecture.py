@@ -16,7 +16,7 @@ PLACES = {
     "batched": (1, 4),
     "decoding": (2, 4),
     "study": (0, 5),
-    "cli": (2, 5),
+    "cli": (0, 6),
 }
 #: Those that need torch.
 HEAVY = {"batched", "models", "decoding", "study", "cli"}
