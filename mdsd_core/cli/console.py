@@ -33,7 +33,9 @@ SchemeName = Annotated[
         "spechub, deterministic."
     ),
 ]
-VerifierName = Annotated[str, typer.Option(help="Verifier, such as rrs, rrs_without, kseq, optimal.")]
+VerifierName = Annotated[
+    str, typer.Option(help="Verifier, such as rrs, rrs_without, kseq, or optimal (for every scheme).")
+]
 RuleName = Annotated[str, typer.Option("--tree-rule", help="node, or path (with the verifier 'optimal').")]
 Temperature = Annotated[float, typer.Option("--temperature", "-t", min=0.0, help="0 is greedy.")]
 DraftTemperature = Annotated[

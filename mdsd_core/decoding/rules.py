@@ -21,6 +21,7 @@ from mdsd_core.decoding.choices import Choices
 from mdsd_core.decoding.drafted import DraftedTree
 from mdsd_core.decoding.selection import OptimalSelection, selects
 from mdsd_core.schemes import Scheme
+from mdsd_core.transport.nested.plan import TOLERANCE
 from mdsd_core.verifiers.interface import UnsupportedScheme, Verifier
 
 
@@ -174,6 +175,7 @@ class PathRule(TreeRule):
                 f"tree rule 'path' selects by the optimal plan and takes verifier 'optimal' only, got {verifier.name!r}"
             )
         super().__init__(verifier)
+        self.tolerance = float(getattr(verifier, "tolerance", TOLERANCE))
 
     def supports(self, scheme: Scheme) -> bool:
         """True where an optimal selection plan is known."""
@@ -193,7 +195,7 @@ class PathRule(TreeRule):
                 return None
             return Walk(tuple(tree.path(node)), choices.token(p[node]))
         assert scheme is not None
-        plan = OptimalSelection(p[node], q[node], scheme)
+        plan = OptimalSelection(p[node], q[node], scheme, self.tolerance)
         r = plan.marginal
         wanted = w * p[node]
         rest = np.maximum(wanted - r, 0.0)

@@ -11,15 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.decoding.choices import draw_index
 from mdsd_core.distributions import check_pair
-from mdsd_core.schemes import Deterministic, Scheme, SpecHubPairs, TopThenSampled, WithReplacement
-from mdsd_core.transport.coupling import iid_plan
+from mdsd_core.schemes import Deterministic, Scheme, SpecHubPairs, TopThenSampled
+from mdsd_core.transport.nested.plan import TOLERANCE
+from mdsd_core.transport.optimal import has_plan, optimal_plan
 from mdsd_core.transport.priority import PriorityPlan
 from mdsd_core.verifiers.interface import UniformSource, UnsupportedScheme
 
 
 def selects(scheme: Scheme) -> bool:
     """True if an optimal selection plan is known for the scheme."""
-    return _sampled(scheme) <= 1 or _independent(scheme)
+    return _sampled(scheme) <= 1 or has_plan(scheme)
 
 
 class OptimalSelection:
@@ -31,6 +32,9 @@ class OptimalSelection:
         Target and draft distribution.
     scheme : Scheme
         The law of the drafts.
+    tolerance : float
+        For drafts without replacement: what the plan may fall short of the optimum, see
+        :func:`~mdsd_core.transport.nested.nested_plan`.
 
     Attributes
     ----------
@@ -54,10 +58,10 @@ class OptimalSelection:
     (array([1., 0.]), array([0., 1.]))
     """
 
-    def __init__(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> None:
+    def __init__(self, p: ArrayLike, q: ArrayLike, scheme: Scheme, tolerance: float = TOLERANCE) -> None:
         p, q = check_pair(p, q)
         self._fixed = scheme.fixed_set(q)
-        inner = _inner_selector(p, q, scheme)
+        inner = _inner_selector(p, q, scheme, tolerance)
         self._inner = inner
         fixed_p = p[self._fixed]
         if self._fixed.size and not fixed_p.any():
@@ -130,13 +134,8 @@ def _sampled(scheme: Scheme) -> int:
     return 1 if isinstance(scheme, SpecHubPairs) else scheme.drafts
 
 
-def _independent(scheme: Scheme) -> bool:
-    """True if the sampled drafts are drawn with replacement."""
-    return isinstance(scheme, WithReplacement) or (isinstance(scheme, TopThenSampled) and scheme.replacement)
-
-
 def _inner_selector(
-    p: NDArray[np.float64], q: NDArray[np.float64], scheme: Scheme
+    p: NDArray[np.float64], q: NDArray[np.float64], scheme: Scheme, tolerance: float
 ) -> "_LoneDraft | PriorityPlan | None":
     """The optimal selection among the sampled drafts; None if none is ever sampled."""
     if not selects(scheme):
@@ -147,7 +146,7 @@ def _inner_selector(
         return None
     if _sampled(scheme) == 1:
         return _LoneDraft(w / total)
-    return iid_plan(p, q, scheme)
+    return optimal_plan(p, q, scheme, tolerance).plan
 
 
 def _level(p: NDArray[np.float64], r: NDArray[np.float64], fixed_mass: float) -> float:

@@ -6,8 +6,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mdsd_core.schemes import Deterministic, Scheme, SpecHubPairs, TopThenSampled, WithReplacement
-from mdsd_core.transport.coupling import iid_plan
+from mdsd_core.schemes import Deterministic, Scheme, SpecHubPairs, TopThenSampled
+from mdsd_core.transport.nested.plan import TOLERANCE, checked_tolerance
+from mdsd_core.transport.optimal import has_plan, optimal_plan
 from mdsd_core.transport.priority import PriorityPlan
 from mdsd_core.verifiers._node import Node
 from mdsd_core.verifiers._residual import residual
@@ -27,10 +28,16 @@ class OptimalPlan(VerificationPlan):
         The node's distributions.
     selection : PriorityPlan
         Selects one of the sampled drafts; its marginal r is realised to rounding, and 0 on the fixed set.
+    acceptance : float
+        P(the emitted token is among the drafts): exact for this very plan.
+    loss : float
+        The optimal acceptance rate less `acceptance`, up to rounding.
     """
 
     node: Node
     selection: PriorityPlan
+    acceptance: float
+    loss: float
 
     def verify(self, drafts: ArrayLike, rng: UniformSource) -> Verdict:
         """Emit a token for these drafts.
@@ -74,38 +81,54 @@ class Optimal(Verifier):
     Where one draft is sampled, or none, the rule for such drafts is optimal itself and is what is prepared:
     :class:`Greedy`, :class:`SpecHub`, :class:`DeterministicChildren`.
 
+    Parameters
+    ----------
+    tolerance : float
+        For drafts without replacement only, in [1e-14, 1]: a larger one saves time and costs acceptance, mostly less
+        than the tolerance itself and a few times it at most. It never touches the law of the emitted token. The plan
+        that is prepared states its acceptance and what that lacks of the optimum (`OptimalPlan.loss`).
+
     Notes
     -----
     Lossless for any plan whose marginal is what its labels realise; how near r is to the optimum only matters for
-    acceptance. O(V log V) to prepare, O(n log V) to select.
+    acceptance. For independent drafts O(V log V) to prepare, else see
+    :func:`mdsd_core.transport.nested.nested_plan`; O(n log V) to select.
 
     References
     ----------
-    The optimum: Hu et al., arXiv 2502.18779; the plan and the verifier are new here, see
-    :func:`mdsd_core.transport.coupling.iid_plan`.
+    The optimum: Hu et al., arXiv 2502.18779; the plans and the verifier are new here, see
+    :func:`mdsd_core.transport.coupling.iid_plan` and :func:`mdsd_core.transport.nested.nested_plan`.
 
     Examples
     --------
+    >>> from mdsd_core.schemes import WithoutReplacement, WithReplacement
     >>> rule = Optimal()
     >>> rule.prepare([0.4, 0.6], [0.5, 0.5], WithReplacement(2)).output_law([0, 1]).round(12)
     array([0.3, 0.7])
     >>> rule.acceptance([0.2, 0.8], [0.5, 0.5], WithReplacement(2))
     0.95
+    >>> p, q = [0.05, 0.15, 0.2, 0.6], [0.25, 0.25, 0.25, 0.25]
+    >>> round(rule.acceptance(p, q, WithoutReplacement(2)), 9)
+    0.9
     """
 
     name: ClassVar[str] = "optimal"
 
+    def __init__(self, tolerance: float = TOLERANCE) -> None:
+        self.tolerance = checked_tolerance(tolerance)
+
     def supports(self, scheme: Scheme) -> bool:
         """True where an optimal plan is known."""
-        return isinstance(scheme, WithReplacement) or _own_rule(scheme) is not None or _independent_off_top(scheme)
+        return _own_rule(scheme) is not None or has_plan(scheme)
 
     def prepare(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> VerificationPlan:
-        """Make the plan; see :meth:`Verifier.prepare`. O(V log V)."""
+        """Make the plan; see :meth:`Verifier.prepare`."""
         own = _own_rule(scheme)
         if own is not None:
             return own.prepare(p, q, scheme)
         p, q = self.checked(p, q, scheme)
-        return OptimalPlan(Node.of(p, q, scheme), iid_plan(p, q, scheme))
+        found = optimal_plan(p, q, scheme, self.tolerance)
+        return OptimalPlan(Node.of(p, q, scheme), found.plan, found.acceptance, found.loss)
 
     def acceptance(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> float:
         """``p(T) + sum_x min(p_x, r_x)`` with the marginal that the plan really has: exact for this very verifier."""
@@ -114,11 +137,8 @@ class Optimal(Verifier):
             acceptance = own.acceptance(p, q, scheme)
             assert isinstance(acceptance, float)
             return acceptance
-        plan = self.prepare(p, q, scheme)
-        assert isinstance(plan, OptimalPlan)
-        node = plan.node
-        fixed = float(node.p[list(node.fixed)].sum())
-        return float(fixed + np.minimum(node.p, plan.selection.marginal).sum()) if node.sampled else fixed
+        p, q = self.checked(p, q, scheme)
+        return optimal_plan(p, q, scheme, self.tolerance).acceptance
 
 
 def _own_rule(scheme: Scheme) -> Verifier | None:
@@ -128,7 +148,3 @@ def _own_rule(scheme: Scheme) -> Verifier | None:
     if isinstance(scheme, SpecHubPairs):
         return SpecHub()
     return DeterministicChildren() if isinstance(scheme, Deterministic) else None
-
-
-def _independent_off_top(scheme: Scheme) -> bool:
-    return isinstance(scheme, TopThenSampled) and scheme.replacement

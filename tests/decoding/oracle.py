@@ -78,6 +78,8 @@ class Remembering:
 
     def __init__(self, rule):
         self.rule, self.name, self.plans = rule, rule.name, {}
+        if hasattr(rule, "tolerance"):
+            self.tolerance = rule.tolerance
 
     def supports(self, scheme):
         return self.rule.supports(scheme)

@@ -13,7 +13,7 @@ from mdsd_core.decoding.scoring import CachedModel
 from mdsd_core.decoding.selection import selects
 from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
-from mdsd_core.verifiers import verifier, verifiers_for
+from mdsd_core.verifiers import Optimal, verifier, verifiers_for
 from tests.decoding.oracle import (
     Remembering,
     Selecting,
@@ -68,10 +68,10 @@ def memoised_selection(monkeypatch):
     plans = {}
     make = rules.OptimalSelection
 
-    def remembered(p, q, scheme):
-        key = (p.tobytes(), q.tobytes(), scheme)
+    def remembered(p, q, scheme, tolerance):
+        key = (p.tobytes(), q.tobytes(), scheme, tolerance)
         if key not in plans:
-            plans[key] = make(p, q, scheme)
+            plans[key] = make(p, q, scheme, tolerance)
         return plans[key]
 
     monkeypatch.setattr(rules, "OptimalSelection", remembered)
@@ -105,6 +105,15 @@ def check_law(tree, scheme, name, rule_name, seed, zeros, draft_zeros):
     rule = rule_of(name, rule_name)
     law = law_of_rounds(table_makers(target, draft, tree, scheme, rule), 3)
     assert sum(law.values()) == pytest.approx(1.0, abs=1e-12)
+    assert distance(law, autoregressive_law(target.p, PROMPT, 3, SIZE)) < 1e-10
+
+
+@pytest.mark.usefixtures("memoised_selection")
+@pytest.mark.parametrize("rule_name", ["node", "path"])
+def test_a_coarse_plan_has_the_target_law(rule_name):
+    rule = tree_rule(rule_name, Remembering(Optimal(tolerance=0.1)))
+    target, draft = TableModel(SIZE, 5), TableModel(SIZE, 105)
+    law = law_of_rounds(table_makers(target, draft, TREES["2,1"], "without_replacement", rule), 3)
     assert distance(law, autoregressive_law(target.p, PROMPT, 3, SIZE)) < 1e-10
 
 

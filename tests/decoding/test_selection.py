@@ -6,6 +6,8 @@ import pytest
 from mdsd_core.decoding.selection import OptimalSelection, selects
 from mdsd_core.schemes import (
     Deterministic,
+    DistinctConditioned,
+    Scheme,
     SpecHubPairs,
     TopThenSampled,
     WithoutReplacement,
@@ -20,6 +22,13 @@ SCHEMES = [
     WithReplacement(1),
     WithReplacement(2),
     WithReplacement(3),
+    WithoutReplacement(1),
+    WithoutReplacement(2),
+    WithoutReplacement(3),
+    DistinctConditioned(2),
+    DistinctConditioned(3),
+    TopThenSampled(1, 2),
+    TopThenSampled(2, 2),
     greedy(2),
     greedy(3),
     TopThenSampled(1, 2, True),
@@ -39,7 +48,7 @@ def subsets(V):
 @pytest.mark.parametrize("scheme", SCHEMES, ids=str)
 def test_the_marginal_is_realised_and_optimal_at_every_scale(scheme):
     for p, q in PAIRS:
-        plan = OptimalSelection(p, q, scheme)
+        plan = OptimalSelection(p, q, scheme, 1e-12)
         tuples, weights = scheme.enumerate(q)
         law = np.zeros(p.size)
         for drafts, weight in zip(tuples, weights):
@@ -66,8 +75,28 @@ def test_select_follows_its_law():
         assert (np.abs(got - want) <= 5 * np.sqrt(want * (1 - want) / count)).all()  # 5 sigma
 
 
+def test_a_coarse_tolerance_is_realised_exactly_all_the_same():
+    for scheme in (WithoutReplacement(3), DistinctConditioned(2), TopThenSampled(1, 2)):
+        for p, q in PAIRS[::2]:
+            plan = OptimalSelection(p, q, scheme, 1e-2)
+            tuples, weights = scheme.enumerate(q)
+            law = np.zeros(p.size)
+            for drafts, weight in zip(tuples, weights):
+                row = drafts[drafts >= 0]
+                np.add.at(law, row, weight * plan.selection_law(row))
+            np.testing.assert_allclose(law, plan.marginal, rtol=0, atol=1e-12)
+
+
 def test_schemes_without_a_plan_are_refused():
-    assert selects(WithReplacement(5))
-    if not selects(WithoutReplacement(2)):
-        with pytest.raises(UnsupportedScheme, match="no optimal selection plan"):
-            OptimalSelection([0.5, 0.5], [0.5, 0.5], WithoutReplacement(2))
+    class Other(Scheme):
+        drafts, distinct = 2, True
+
+        def prefix_steps(self, w):
+            raise AssertionError
+
+        draw = enumerate = prefix_steps
+
+    assert selects(WithoutReplacement(5))
+    assert not selects(Other())
+    with pytest.raises(UnsupportedScheme, match="no optimal selection plan"):
+        OptimalSelection([0.5, 0.5], [0.5, 0.5], Other())

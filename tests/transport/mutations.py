@@ -2,7 +2,9 @@
 
 from tests.mutant import mutation
 
-COUPLING, MARGINAL, PRIORITY = (f"tests/transport/test_{name}.py" for name in ("coupling", "marginal", "priority"))
+COUPLING, MARGINAL, PRIORITY, NEST = (
+    f"tests/transport/test_{name}.py" for name in ("coupling", "marginal", "priority", "nested")
+)
 SMALL = f"{COUPLING}::test_small_instances_by_enumeration_of_all_drafts[2]"
 SKEWED = f"{COUPLING}::test_every_kind_of_skew_stays_lossless"
 NESTED = f"{COUPLING}::test_intervals_are_nested_tile_the_line_and_have_the_masses_asked_for[majorant]"
@@ -11,6 +13,13 @@ TILING = f"{COUPLING}::test_the_plan_is_exact_for_any_tiling"
 TINY = f"{COUPLING}::test_tokens_below_rounding_do_not_stand_in_the_way"
 POLYTOPE = f"{MARGINAL}::test_majorant_lies_in_the_polytope_and_is_optimal_at_every_scale"
 LEAST = f"{MARGINAL}::test_least_change_lies_in_the_polytope_and_attains_the_rate"
+
+CHAIN, BLOCKS, PLAN = (f"transport/nested/{name}.py" for name in ("chain", "contacts", "plan"))
+
+
+def few(law):
+    return f"{NEST}::test_a_few_steep_instances[{law}]"
+
 
 TRANSPORT = [
     mutation(
@@ -194,5 +203,119 @@ TRANSPORT = [
         "if x < 0 or x >= row.size or row[x] < 0:",
         "if x < 0 or x >= row.size:",
         tests=f"{PRIORITY}::test_errors_name_the_token",
+    ),
+    mutation(
+        "nest: a token's two masses exchanged",
+        CHAIN,
+        "nest.marginal[x] = share * lo + (1.0 - share) * up",
+        "nest.marginal[x] = share * up + (1.0 - share) * lo",
+        tests=few("sequential"),
+    ),
+    mutation(
+        "nest: ancestors count as fully included",
+        CHAIN,
+        "multiply_token(states.context, share, law.race * survival",
+        "multiply_token(states.context, 1.0, law.race * survival",
+        tests=few("sequential"),
+    ),
+    mutation(
+        "nest: shares are not clipped",
+        CHAIN,
+        "min(max((up - agenda.r[x]) / (up - lo), 0.0), 1.0)",
+        "(up - agenda.r[x]) / (up - lo)",
+        tests=few("pairs"),
+    ),
+    mutation(
+        "nest: the prefix of the block is left out of the lower derivative",
+        CHAIN,
+        "coefficient(states.base, states.context, top, rate + law.race * states.reach[u - 1], weight)",
+        "coefficient(states.context, states.context, top, rate + law.race * states.reach[u - 1], weight)",
+        tests=few("sequential"),
+    ),
+    mutation(
+        "nest: several blocks never, only one",
+        "transport/nested/build.py",
+        "if kept > 2:",
+        "if kept > 99:",
+        tests=few("conditioned"),
+    ),
+    mutation(
+        "nest: a part brings its inclusion twice",
+        BLOCKS,
+        "received += (level - below) * push",
+        "received += level * push",
+        tests=few("conditioned"),
+    ),
+    mutation(
+        "nest: the marginal asked for in place of the one realised",
+        BLOCKS,
+        "nest.marginal[y] = received + (1.0 - level) * push",
+        "nest.marginal[y] = agenda.r[y]",
+        tests=few("conditioned"),
+    ),
+    mutation(
+        "nest: blocks inside a label at its final inclusion",
+        BLOCKS,
+        "agenda.measure[top, 1], agenda.measure[top, 2] = level, 1.0",
+        "agenda.measure[top, 1], agenda.measure[top, 2] = 1.0, 1.0",
+        tests=few("conditioned"),
+    ),
+    mutation(
+        "nest: segments of one base in ascending order of rank",
+        PLAN,
+        "below, against = 0.0, m - 1 - x",
+        "below, against = 0.0, x",
+        tests=few("pairs"),
+    ),
+    mutation(
+        "nest: all parts at the base of the block",
+        PLAN,
+        "key[count], cumulative[count] = nest.part_base[i] * m + against, below",
+        "key[count], cumulative[count] = nest.part_base[nest.parts_from[x]] * m + against, below",
+        tests=few("conditioned"),
+    ),
+    mutation(
+        "nest: tokens that have not arrived lose their rate",
+        "transport/nested/states.py",
+        "(A[1, i, j] + rate * low) * high",
+        "A[1, i, j] * high",
+        tests=few("sequential"),
+    ),
+    mutation(
+        "nest: pairs by the rate of the first draft alone",
+        "transport/nested/laws.py",
+        "bonus = 1.0 / (1.0 + (q[top] - q))",
+        "bonus = np.ones(q.size)",
+        tests=few("pairs"),
+    ),
+    mutation(
+        "nest: a coarse quadrature",
+        "transport/nested/laws.py",
+        "ERROR = 1e-12",
+        "ERROR = 1e-4",
+        tests=few("sequential"),
+    ),
+    mutation(
+        "nest: the fixed set takes part in the bound twice",
+        PLAN,
+        "float(p[fixed].sum() + wanted.sum())",
+        "float(2.0 * p[fixed].sum() + wanted.sum())",
+        tests=few("fixed"),
+    ),
+    mutation(
+        "nest: groups without the rates of their tokens",
+        "transport/nested/series.py",
+        "            b += slope * a\n",
+        "",
+        tests=f"{NEST}::test_a_finer_quadrature_finds_the_same_marginal[8]",
+        compiled=True,
+    ),
+    mutation(
+        "nest: a coarser tolerance is kept quiet",
+        "transport/nested/build.py",
+        "now, next_limit > limit)",
+        "now, False)",
+        tests=f"{NEST}::test_past_the_limit_the_plan_is_coarser_and_still_lossless",
+        compiled=True,
     ),
 ]

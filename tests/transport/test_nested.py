@@ -80,6 +80,24 @@ def test_enumeration_of_all_drafts_and_segments(law):
     assert count >= 500
 
 
+FEW = {
+    "sequential": WithoutReplacement(3),
+    "pairs": WithoutReplacement(2),
+    "conditioned": DistinctConditioned(3),
+    "fixed": TopThenSampled(1, 2),
+}
+
+
+@pytest.mark.parametrize("law", FEW)
+def test_a_few_steep_instances(law):
+    """Quick enough for `tests/mutations.py`: labels with several blocks, and at 1e-2 clipped ones."""
+    scheme, repairs = FEW[law], 0
+    for p, q, _ in list(small_instances())[-60:-48]:
+        check(p, q, scheme, search_subsets(p, draft_sets(*scheme.enumerate(q)))[0])
+        repairs += nested_plan(p, q, scheme, 1e-12).work.repairs
+    assert repairs > 0
+
+
 def test_fixed_sets_by_enumeration():
     for i, (p, q, n) in enumerate(small_instances()):
         if i % 3 == 0 or i < 69:

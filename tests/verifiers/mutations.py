@@ -393,9 +393,9 @@ VERIFIERS = [
     ),
     mutation(
         "optimal: acceptance of a single draft",
-        OPTIMAL,
-        "np.minimum(node.p, plan.selection.marginal)",
-        "np.minimum(node.p, node.w / node.total)",
+        "transport/optimal.py",
+        "np.minimum(off, plan.marginal[curtain.tokens])",
+        "np.minimum(off, curtain.w)",
         tests=lossless("optimal", IID),
     ),
     mutation(

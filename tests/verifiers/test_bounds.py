@@ -14,7 +14,7 @@ from mdsd_core.schemes import (
     odds,
 )
 from mdsd_core.transport.subset import optimal_acceptance
-from mdsd_core.verifiers import Estimate, verifier
+from mdsd_core.verifiers import Estimate, Optimal, verifier
 from tests.instances import adversarial_pairs, dirichlet_pair, random_pairs, softmax_pair
 from tests.verifiers.cases import PAIRS, combinations, label, schemes
 
@@ -55,6 +55,8 @@ def test_never_above_the_optimal_rate_of_large_vocabularies(rule, scheme):
         assert 0.0 <= low <= high <= 1.0 + 1e-12
 
 
+EXACT = Optimal(tolerance=1e-12)
+
 OPTIMAL = [
     *[("greedy", greedy(n)) for n in (1, 2, 3, 4)],
     *[("rrs", greedy(n)) for n in (1, 2, 3)],
@@ -62,15 +64,38 @@ OPTIMAL = [
     ("spechub", SpecHubPairs()),
     *[("deterministic", Deterministic(n)) for n in (1, 2, 3, 4)],
     *[("token_matching", Deterministic(n)) for n in (1, 2, 3, 4)],
-    *[("optimal", scheme) for n in (1, 2, 3, 4) for scheme in schemes(n) if verifier("optimal").supports(scheme)],
+    *[("optimal", scheme) for n in (1, 2, 3, 4) for scheme in schemes(n)],
 ]
 
 
 @pytest.mark.parametrize(("name", "scheme"), OPTIMAL, ids=label)
 def test_rules_that_attain_the_optimal_rate(name, scheme):
+    rule = EXACT if name == "optimal" else verifier(name)
     for p, q in [*SOME, *CONTEXTS]:
         best = optimal_acceptance(p, q, scheme).rate
-        assert verifier(name).acceptance(p, q, scheme) == pytest.approx(best, abs=1e-12)
+        assert rule.acceptance(p, q, scheme) == pytest.approx(best, abs=1e-12)
+
+
+@pytest.mark.parametrize("scheme", [WithoutReplacement(3), DistinctConditioned(3), TopThenSampled(1, 3)], ids=label)
+def test_a_tolerance_costs_what_the_plan_says(scheme):
+    losses = []
+    for tolerance in (1e-12, 1e-5, 1e-3):
+        rule, loss = Optimal(tolerance), 0.0
+        for p, q in CONTEXTS:
+            plan = rule.prepare(p, q, scheme)
+            best = optimal_acceptance(p, q, scheme).rate
+            assert plan.acceptance == rule.acceptance(p, q, scheme)
+            assert plan.acceptance + plan.loss == pytest.approx(best, abs=1e-11)
+            assert -1e-13 <= plan.loss <= 10 * tolerance
+            loss += plan.loss
+        losses.append(loss)
+    assert losses[0] < losses[1] < losses[2]
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 1.5, float("nan")])
+def test_a_tolerance_out_of_range_is_refused(tolerance):
+    with pytest.raises(ValueError, match="tolerance must be in"):
+        Optimal(tolerance)
 
 
 def test_spechub_accepts_as_much_as_greedy():

@@ -44,6 +44,7 @@ CHI_SQUARE = [
     ("rrs_without", WithoutReplacement(2)),
     ("kseq", WithReplacement(2)),
     ("optimal", WithReplacement(2)),
+    pytest.param("optimal", WithoutReplacement(3), marks=pytest.mark.slow),
     pytest.param("greedy", greedy(2), marks=pytest.mark.slow),
     pytest.param("spechub", SpecHubPairs(), marks=pytest.mark.slow),
     pytest.param("deterministic", Deterministic(2), marks=pytest.mark.slow),

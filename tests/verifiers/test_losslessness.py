@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mdsd_core.verifiers import Estimate
+from mdsd_core.schemes import DistinctConditioned, TopThenSampled, WithoutReplacement
+from mdsd_core.verifiers import Estimate, Optimal
 from tests.instances import total_variation
 from tests.verifiers.cases import PAIRS, combinations, enumerated, label
 from tests.verifiers.decision_tree import decision_law
@@ -23,6 +24,15 @@ def test_output_law_is_lossless_and_acceptance_exact(rule, scheme):
         acceptance = rule.acceptance(p, q, scheme)
         assert not isinstance(acceptance, Estimate)
         assert abs(acceptance - accepted) <= 1e-12
+
+
+@pytest.mark.parametrize("scheme", [WithoutReplacement(3), DistinctConditioned(2), TopThenSampled(1, 3)], ids=label)
+def test_a_coarse_tolerance_leaves_the_law_as_it_is(scheme):
+    rule = Optimal(tolerance=1e-2)
+    for p, q in PAIRS[::3]:
+        law, accepted = enumerated(rule.prepare(p, q, scheme), scheme, q)
+        assert total_variation(law, p) <= 1e-12
+        assert abs(rule.acceptance(p, q, scheme) - accepted) <= 1e-12
 
 
 @pytest.mark.parametrize(("rule", "scheme"), combinations(), ids=label)

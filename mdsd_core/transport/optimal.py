@@ -1,0 +1,69 @@
+"""One door to the optimal plans: labels for each draft or for each token, whichever the scheme asks for."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mdsd_core.distributions import check_pair
+from mdsd_core.schemes import DistinctConditioned, Scheme, TopThenSampled, WithoutReplacement, WithReplacement
+from mdsd_core.transport.coupling import left_curtain
+from mdsd_core.transport.nested.plan import TOLERANCE, nested_plan
+from mdsd_core.transport.priority import SelectionPlan
+
+
+def has_plan(scheme: Scheme) -> bool:
+    """True if :func:`optimal_plan` makes a plan for the scheme.
+
+    >>> has_plan(WithoutReplacement(3)), has_plan(TopThenSampled(1, 2, replacement=True))
+    (True, True)
+    """
+    return isinstance(scheme, WithReplacement | WithoutReplacement | DistinctConditioned | TopThenSampled)
+
+
+def optimal_plan(p: ArrayLike, q: ArrayLike, scheme: Scheme, tolerance: float = TOLERANCE) -> SelectionPlan:
+    """The plan by which the best draft to select is selected.
+
+    Parameters
+    ----------
+    p, q : array_like of float, shape [V]
+        Target and draft distribution.
+    scheme : WithReplacement, WithoutReplacement, DistinctConditioned or TopThenSampled
+        The law of the drafts.
+    tolerance : float
+        For drafts without replacement: the acceptance that may be lost to save time, see
+        :func:`~mdsd_core.transport.nested.nested_plan`. Independent drafts lose nothing but rounding.
+
+    Returns
+    -------
+    SelectionPlan
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no plan for the scheme, or `p` and `q` are not distributions over one vocabulary.
+
+    Notes
+    -----
+    Where at most one draft is sampled there is nothing to select, and rules for such drafts need no plan; one is made
+    all the same. Cost: O(V log V) for independent drafts; else see `nested_plan`.
+
+    Source: new here, see :func:`~mdsd_core.transport.coupling.left_curtain` and
+    :func:`~mdsd_core.transport.nested.nested_plan`.
+
+    Examples
+    --------
+    >>> p, q = [0.2, 0.8], [0.5, 0.5]
+    >>> optimal_plan(p, q, WithReplacement(2)).acceptance, optimal_plan(p, q, WithoutReplacement(2)).acceptance
+    (0.95, 1.0)
+    """
+    if not has_plan(scheme):
+        raise TypeError(f"scheme must be one that samples drafts by one law of them all, got {scheme!r}")
+    if isinstance(scheme, WithReplacement) or (isinstance(scheme, TopThenSampled) and scheme.replacement):
+        p, q = check_pair(p, q)
+        curtain = left_curtain(p, q, scheme)
+        plan = curtain.plan()
+        off = p[curtain.tokens]
+        fixed = float(p[curtain.fixed].sum())
+        acceptance = fixed + float(np.minimum(off, plan.marginal[curtain.tokens]).sum())
+        bound = fixed + float(np.minimum(off, curtain.asked).sum())
+        return SelectionPlan(plan, acceptance, bound, bound - acceptance)
+    return nested_plan(p, q, scheme, tolerance)
