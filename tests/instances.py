@@ -41,6 +41,15 @@ def random_pairs(seed, count, sizes=range(1, 8)):
     return [random_pair(rng, int(rng.choice(sizes))) for _ in range(count)]
 
 
+def steep_pairs(seed, count, sizes=(5, 6, 7)):
+    """Target and draft far apart: nested labels hold several blocks, and coarse tolerances cost acceptance."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        V = int(rng.choice(sizes))
+        q = normalised(rng.dirichlet(np.full(V, 0.5)) + 1e-9)
+        yield normalised(q * 10.0 ** rng.uniform(-2, 2, V)), q
+
+
 def softmax_pair(rng, V, scale=3.0, noise=0.7, temperature=1.0):
     """A pair as a language model makes them: logits N(0, scale^2), the draft's with N(0, noise^2) added."""
     z = rng.normal(size=V) * scale

@@ -214,7 +214,7 @@ class SelectionPlan:
     plan : PriorityPlan
         The labels, with the marginal r that they realise. On a fixed set T r is 0, unless nothing is drawn off T.
     acceptance : float
-        The acceptance of the plan: p(T) and the sum of ``min(p_x, r_x)`` off T.
+        p(T) and the sum of ``min(p_x, r_x)`` off T: how often the token lies in T or the selected draft is accepted.
     bound : float
         The optimal acceptance rate of the scheme.
     loss : float

@@ -14,8 +14,11 @@ from mdsd_core.verifiers._node import Node
 from mdsd_core.verifiers._residual import residual
 from mdsd_core.verifiers.deterministic import DeterministicChildren
 from mdsd_core.verifiers.greedy import Greedy
-from mdsd_core.verifiers.interface import UniformSource, Verdict, VerificationPlan, Verifier, register
+from mdsd_core.verifiers.interface import Estimate, UniformSource, Verdict, VerificationPlan, Verifier, register
 from mdsd_core.verifiers.spechub import SpecHub
+
+#: A loss of acceptance up to this is taken as rounding.
+_ATTAINED = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +32,10 @@ class OptimalPlan(VerificationPlan):
     selection : PriorityPlan
         Selects one of the sampled drafts; its marginal r is realised to rounding, and 0 on the fixed set.
     acceptance : float
-        P(the emitted token is among the drafts): exact for this very plan.
+        P(the selected draft is accepted, or the token lies in the fixed set): exact for this very plan.
     loss : float
-        The optimal acceptance rate less `acceptance`, up to rounding.
+        The optimal acceptance rate less `acceptance`, up to rounding. A residual draw that lands on another draft is
+        accepted too; so the acceptance of the verifier lies between `acceptance` and ``acceptance + loss``.
     """
 
     node: Node
@@ -130,15 +134,21 @@ class Optimal(Verifier):
         found = optimal_plan(p, q, scheme, self.tolerance)
         return OptimalPlan(Node.of(p, q, scheme), found.plan, found.acceptance, found.loss)
 
-    def acceptance(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> float:
-        """``p(T) + sum_x min(p_x, r_x)`` with the marginal that the plan really has: exact for this very verifier."""
+    def acceptance(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> float | Estimate:
+        """``p(T) + sum_x min(p_x, r_x)`` with the marginal that the plan really has.
+
+        Where that attains the optimal rate to 1e-12, it is the acceptance, a float. Where a tolerance costs more, a
+        residual draw may land on a draft that was not selected, and the result is a rigorous bracket: its lower end and
+        value is that sum, its upper end the optimal rate.
+        """
         own = _own_rule(scheme)
         if own is not None:
-            acceptance = own.acceptance(p, q, scheme)
-            assert isinstance(acceptance, float)
-            return acceptance
+            return own.acceptance(p, q, scheme)
         p, q = self.checked(p, q, scheme)
-        return optimal_plan(p, q, scheme, self.tolerance).acceptance
+        found = optimal_plan(p, q, scheme, self.tolerance)
+        if found.loss <= _ATTAINED:
+            return found.acceptance
+        return Estimate(found.acceptance, found.acceptance, found.bound, 1.0, "between the plan and the optimal rate")
 
 
 def _own_rule(scheme: Scheme) -> Verifier | None:

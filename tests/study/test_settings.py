@@ -47,7 +47,8 @@ def test_costs_of_a_round_add_up():
     cost = RoundCost(nodes=6, inner=3, plain=50.0, target=80.0, draft=40.0)
     given = contexts([[0, 1], [1, 2]])
     for s in compare_settings(given, [2], lambda n: cost):
-        a = [verifier(s.verifier).acceptance(p, q, FAMILIES[s.scheme](2)) for p, q in given.pairs]
+        found = [verifier(s.verifier).acceptance(p, q, FAMILIES[s.scheme](2)) for p, q in given.pairs]
+        a = [value.value if isinstance(value, Estimate) else value for value in found]
         whole = 120.0 + 3 * s.draw_ms + (1 + (a[0] + a[1]) / 2) * s.verify_ms
         assert s.round_ms == pytest.approx(whole, rel=1e-12)
         assert s.tokens_per_second == pytest.approx(1e3 * s.tokens_per_round / whole, rel=1e-12)

@@ -10,7 +10,7 @@ from mdsd_core.schemes import DistinctConditioned, TopThenSampled, WithoutReplac
 from mdsd_core.transport.nested import nested_plan
 from mdsd_core.transport.oracle import draft_sets, search_subsets
 from mdsd_core.transport.subset import optimal_acceptance
-from tests.instances import adversarial_pairs, normalised, random_pair, softmax_pair, total_variation
+from tests.instances import adversarial_pairs, normalised, random_pair, softmax_pair, steep_pairs, total_variation
 from tests.laws import sequential_sets
 from tests.transport.race_tree import race_marginal
 
@@ -31,10 +31,7 @@ def small_instances():
     for i in range(450):
         V = int(rng.integers(2, 8))
         yield *random_pair(rng, V), 2 + i % 5
-    for i in range(60):  # steep enough for several blocks in one label
-        V = int(rng.integers(5, 8))
-        q = normalised(rng.dirichlet(np.full(V, 0.5)) + 1e-9)
-        p = normalised(q * 10.0 ** rng.uniform(-2, 2, V))
+    for i, (p, q) in enumerate(steep_pairs(6, 60)):
         yield p, q, 2 + i % 4
 
 
@@ -92,7 +89,7 @@ FEW = {
 def test_a_few_steep_instances(law):
     """Quick enough for `tests/mutations.py`: labels with several blocks, and at 1e-2 clipped ones."""
     scheme, repairs = FEW[law], 0
-    for p, q, _ in list(small_instances())[-60:-48]:
+    for p, q in steep_pairs(7, 12):
         check(p, q, scheme, search_subsets(p, draft_sets(*scheme.enumerate(q)))[0])
         repairs += nested_plan(p, q, scheme, 1e-12).work.repairs
     assert repairs > 0

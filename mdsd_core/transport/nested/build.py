@@ -17,7 +17,7 @@ from mdsd_core.transport.nested.chain import (
     States,
     fill_blocks,
 )
-from mdsd_core.transport.nested.contacts import Points, find_blocks, push_blocks
+from mdsd_core.transport.nested.contacts import Points, fill_sag, find_blocks, push_blocks
 from mdsd_core.transport.nested.groups import Groups, new_scratch
 from mdsd_core.transport.nested.states import Floats, Law, Tokens, new_state
 
@@ -116,8 +116,10 @@ def build_nest(
         edge_push=np.empty(count),
         edge_gap=np.empty(count),
         fine=np.empty(count, dtype=np.bool_),
+        sag=np.empty(count),
         projection=np.empty((4, *state[1:])),
     )
+    fill_sag(r, tokens, groups, points.sag)
     scratch, series = new_scratch(law), np.zeros((4, law.degree + 1, law.spread + 1, 4))
     held = np.empty((4, *state))
     now, next_limit = tolerance, limit

@@ -7,7 +7,7 @@ full. Where prefix k becomes tight, [s, k) closes as a block of its own. So the 
 F at which they are filled.
 
 The minorant is first taken at the ends of groups only, without the vertices that matter less than the tolerance; then
-the groups where it may have a vertex are looked at token by token. What that misses, the chain finds later.
+the groups inside which it may have a deeper vertex are looked at token by token.
 """
 
 from typing import NamedTuple
@@ -46,6 +46,8 @@ class Points(NamedTuple):
         For the prefix that ends where a group begins: the `survival` of what is not included at all, and its point.
     fine : ndarray of bool, shape [G]
         True if all ranks of a group are points.
+    sag : ndarray, shape [G]
+        How far the partial sums of r may lie below the chord of a group's ends.
     projection : ndarray, shape [4, n + 1, J]
         The ancestors and y as a linear form on the states of prefixes, for values (plain, eps) and pushes.
     """
@@ -58,6 +60,7 @@ class Points(NamedTuple):
     edge_push: Floats
     edge_gap: Floats
     fine: NDArray[np.bool_]
+    sag: Floats
     projection: Floats
 
 
@@ -231,27 +234,41 @@ def _fill_minorant(count, drop, points):
     return kept
 
 
-@inner_kernel
-def _mark_fine(count, kept, low, drop, points, groups):
-    """Mark the groups beside points that are as near to the minorant as the points are curved there.
+@kernel
+def fill_sag(r, tokens, groups, sag):
+    """How far the partial sums of r may lie below their chord inside each group; see :class:`Points`.
 
-    Inside such a group the minorant may have a vertex that goes deeper than its ends by more than `drop`.
+    As r/w rises along the ranks, they are convex in the weight, and lie above their tangents at both ends.
+    """
+    for u in range(sag.size):
+        first, last = groups.edge[u], groups.edge[u + 1] - 1
+        size, total = 0.0, 0.0
+        for x in range(first, last + 1):
+            size += tokens.size[x]
+            total += r[x]
+        chord, low, high = total / size, r[first] / tokens.size[first], r[last] / tokens.size[last]
+        sag[u] = size * (chord - low) * (high - chord) / (high - low) if high > low else 0.0
+
+
+@inner_kernel
+def _mark_fine(count, kept, drop, points, groups):
+    """Mark the groups inside which the minorant may go deeper than at their ends by more than `drop`.
+
+    Inside a group both Qhat and its derivative are convex in the weight, as r is; so a point inside lies below the
+    chord of the ends by at most the sag of r.
     """
     push, gap = points.push, points.gap
-    edge = 0
-    for i in range(1, count - 1):
-        while edge < kept - 2 and points.vertex[edge + 1] <= i:
+    edge, before = 0, 0.0
+    for i in range(1, count):
+        while edge < kept - 2 and points.vertex[edge + 1] < i:
             edge += 1
         a, b = points.vertex[edge], points.vertex[edge + 1]
         slope = (gap[b] - gap[a]) / max(push[b] - push[a], 1e-300)
-        before = gap[i - 1] - slope * (push[i - 1] - push[a])
-        here = gap[i] - slope * (push[i] - push[a])
-        after = gap[i + 1] - slope * (push[i + 1] - push[a])
-        curved = abs(after - 2.0 * here + before)
-        if curved > drop and here - gap[a] < curved:
-            u = groups.of[points.rank[i]]
+        height = gap[i] - gap[a] - slope * (push[i] - push[a])
+        u = groups.of[points.rank[i - 1]]
+        if points.sag[u] > drop and min(before, height) < points.sag[u]:
             points.fine[u] = True
-            points.fine[max(u - 1, low)] = True
+        before = height
 
 
 @kernel
@@ -276,14 +293,15 @@ def find_blocks(k, tolerance, limit, nest, agenda, states, points, tokens, law, 
             points.fine[u] = False
         points.fine[groups.of[k]] = True
         broken, kept = -1, 0
-        for _ in range(2):
+        for fine in (False, True):
             count = _collect(y, first, outside, nest, agenda, states, points, tokens, law, groups, scratch, series)
             worst = _lowest(count, points.gap)
             if points.gap[worst] < -tolerance and y < last - 1:
                 broken = points.rank[worst]  # broken already further out, then
                 break
             kept = _fill_minorant(count, _DROP * tolerance, points)
-            _mark_fine(count, kept, low, _DROP * tolerance, points, groups)
+            if not fine:
+                _mark_fine(count, kept, _DROP * tolerance, points, groups)
         if broken < 0:
             return y, kept
         if agenda.counts[CHAIN] + agenda.counts[SCAN] > limit:
