@@ -140,7 +140,11 @@ def nested_plan(
 
 
 def checked_tolerance(tolerance: float) -> float:
-    """The tolerance as a float, if it is in [1e-14, 1]."""
+    """The tolerance as a float, if it is in [1e-14, 1]; else ValueError.
+
+    >>> checked_tolerance(1)
+    1.0
+    """
     if not 1e-14 <= tolerance <= 1.0:
         raise ValueError(f"tolerance must be in [1e-14, 1], got {tolerance!r}")
     return float(tolerance)
