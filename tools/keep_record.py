@@ -1,19 +1,20 @@
 """Take the recorded tables of full runs over into ``reference/recorded/``: ``python -m tools.keep_record NAME ...``."""
 
 import argparse
-import shutil
+import json
 import sys
 from pathlib import Path
 
 from mdsd_core.study.records import read_record, recorded_file
+from mdsd_core.study.results import write_json
 from tools.project import HERE, Project, ProjectError
 
 #: A record is a small table.
 MOST_BYTES = 200_000
 
 
-def keep_record(project: Project, name: str) -> Path:
-    """Copy ``results/recorded/NAME.json`` to its place; returns that place."""
+def keep_record(project: Project, name: str, remark: str = "") -> Path:
+    """Copy ``results/recorded/NAME.json``, with a remark if there is one, to its place; returns that place."""
     source = project.results / "recorded" / f"{name}.json"
     record = read_record(name, path=source)
     if record is None:
@@ -23,18 +24,19 @@ def keep_record(project: Project, name: str) -> Path:
     if source.stat().st_size > MOST_BYTES:
         raise ProjectError(f"{source} has {source.stat().st_size} bytes; a record has at most {MOST_BYTES}")
     target = recorded_file(name, project.reference)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
-    return target
+    content = json.loads(source.read_text(encoding="utf-8"))
+    return write_json(target, content | ({"remark": remark} if remark else {}))
 
 
 def main() -> int:
     """0 if all records were taken over."""
     parser = argparse.ArgumentParser(prog="python -m tools.keep_record", description=__doc__)
     parser.add_argument("names", nargs="+", help="notebooks")
+    parser.add_argument("--remark", default="", help="a sentence that is shown with the record")
+    given = parser.parse_args()
     try:
-        for name in parser.parse_args().names:
-            print(keep_record(HERE, name))
+        for name in given.names:
+            print(keep_record(HERE, name, given.remark))
     except (ProjectError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

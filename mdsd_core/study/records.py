@@ -32,22 +32,26 @@ class Record:
         The table, one dictionary a row.
     made : dict
         Commit, date, machine and versions of that run.
+    remark : str
+        What a reader should know of the run; given when the record was taken over.
     """
 
     name: str
     parameters: dict[str, Any]
     rows: list[dict[str, Any]]
     made: dict[str, Any]
+    remark: str = ""
 
     @property
     def line(self) -> str:
-        """Machine, commit and date, for below a table or a figure.
+        """Machine, commit and date, and the remark, for below a table or a figure.
 
         >>> Record("x", {}, [], {"processor": "CPU", "cores": 2, "commit": "0123", "date": "2026-01-02T03:04"}).line
         'Recorded on 2026-01-02 on CPU (2 cores), commit 0123.'
         """
         m = self.made
-        return f"Recorded on {m['date'][:10]} on {m['processor']} ({m['cores']} cores), commit {m['commit']}."
+        where = f"Recorded on {m['date'][:10]} on {m['processor']} ({m['cores']} cores), commit {m['commit']}."
+        return f"{where} {self.remark}".strip()
 
     def row(self, **wanted: Any) -> dict[str, Any]:
         """The one row with these entries.
@@ -117,4 +121,4 @@ def read_record(name: str, *, path: Path | None = None) -> Record | None:
     content = json.loads(path.read_text(encoding="utf-8"))
     if content.get("format") != _FORMAT or content.get("name") != name:
         raise ValueError(f"{path} is not a record of {name} of format {_FORMAT}")
-    return Record(name, content["parameters"], content["rows"], content["made"])
+    return Record(name, content["parameters"], content["rows"], content["made"], content.get("remark", ""))

@@ -23,6 +23,10 @@ def test_a_record_goes_from_a_full_run_into_the_repository(tmp_path):
     assert record.made["commit"] in record.line
     assert record.made["processor"] in record.line
     assert kept in project.reference.glob("*/*/**/*")  # what makes notebooks run anew when it changes
+    assert record.line.endswith(".")
+    with_remark = read_record("15_x", path=keep_record(project, "15_x", "Other work ran beside it."))
+    assert with_remark.rows == ROWS
+    assert with_remark.line == f"{record.line} Other work ran beside it."
     with pytest.raises(KeyError, match="0 rows"):
         record.row(cell="c")
 
