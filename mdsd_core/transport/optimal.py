@@ -29,7 +29,7 @@ def optimal_plan(p: ArrayLike, q: ArrayLike, scheme: Scheme, tolerance: float = 
     scheme : WithReplacement, WithoutReplacement, DistinctConditioned or TopThenSampled
         The law of the drafts.
     tolerance : float
-        For drafts without replacement: the acceptance that may be lost to save time, see
+        For drafts without replacement: trades acceptance for time, see
         :func:`~mdsd_core.transport.nested.nested_plan`. Independent drafts lose nothing but rounding.
 
     Returns
