@@ -18,6 +18,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -245,7 +246,9 @@ def stored_contexts(
     max_new_tokens: int = MAX_NEW_TOKENS,
     reference: Path | None = None,
 ) -> list[Continuation] | None:
-    """The continuations that ``reference/`` holds for just these settings, or None; needs no model.
+    """The continuations that ``reference/`` holds for these settings, or None; needs no model.
+
+    Longer ones than asked for are cut: the first tokens of a text do not depend on how many follow.
 
     >>> stored_contexts("no-such-model", "mt_bench", "ci", SamplingParams(0.7), 6) is None
     True
@@ -254,8 +257,10 @@ def stored_contexts(
     path = contexts_file(folder, profile, target, prompt_set, params)
     if path.is_file():
         settings, found = read_contexts(path)
-        if settings == _settings(target, prompt_set, params, prompts, seed, max_new_tokens):
-            return found
+        length: Any = settings["max_new_tokens"]
+        enough = isinstance(length, int) and length >= max_new_tokens
+        if enough and settings == _settings(target, prompt_set, params, prompts, seed, length):
+            return [dataclasses.replace(one, tokens=one.tokens[:max_new_tokens]) for one in found]
     return None
 
 
@@ -370,6 +375,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--profile", nargs="+", default=["ci", "quick"], choices=sorted(PROMPTS_PER_SET))
     parser.add_argument("--set", nargs="+", default=["mt_bench", "human_eval"], help="prompt sets")
     parser.add_argument("--temperature", nargs="+", type=float, default=[0.7])
+    parser.add_argument("--max-new-tokens", type=int, default=MAX_NEW_TOKENS, help="length of the texts")
     parser.add_argument("--target", default="smollm2-135m", help="name, folder or hub id of the target")
     parser.add_argument("--reference", type=Path, help="default: reference/ of the checkout")
     given = parser.parse_args(arguments)
@@ -378,7 +384,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for prompt_set in given.set:
             for temperature in given.temperature:
                 params = SamplingParams(temperature=temperature)
-                print(store_reference(target, prompt_set, profile, params, reference=given.reference))
+                length, folder = given.max_new_tokens, given.reference
+                print(store_reference(target, prompt_set, profile, params, max_new_tokens=length, reference=folder))
 
 
 if __name__ == "__main__":

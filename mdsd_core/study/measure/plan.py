@@ -116,7 +116,7 @@ class SweepPlan:
     profile : str
         Says how many prompts, and where texts may be stored.
     prompts : int or None
-        Prompts of each set; None: by profile.
+        Prompts of each set; None: by profile. Fewer than the profile's are chosen among these.
     longest_prompt : int or None
         Leave out prompts of more characters.
     max_new_tokens : int
@@ -225,7 +225,8 @@ class SweepPlan:
         count = PROMPTS_PER_SET[self.profile] if self.prompts is None else self.prompts
         own = self.own_sets.get(prompt_set)
         if own is None and self.longest_prompt is None:
-            return load_prompts(prompt_set, limit=count)
+            known = load_prompts(prompt_set, limit=max(count, PROMPTS_PER_SET[self.profile]))
+            return known if count >= len(known) else [known[i * len(known) // count] for i in range(count)]
         found = load_prompts(prompt_set if own is None else own)
         if own is not None:
             found = [dataclasses.replace(prompt, set=prompt_set) for prompt in found]

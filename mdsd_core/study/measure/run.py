@@ -1,12 +1,16 @@
 """Run a sweep: in this process, on a Dask cluster of this machine, or on a cluster that is there already."""
 
 import contextlib
+import hashlib
+import json
 import os
+import re
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -15,16 +19,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from mdsd_core._assets import AssetMissing
-from mdsd_core.models import ModelMissing
-from mdsd_core.prompts import Prompt
-from mdsd_core.study.contexts import MAX_NEW_TOKENS, Continuation, stored_contexts
+from mdsd_core._paths import cache_dir
+from mdsd_core.models import ModelMissing, model_names
+from mdsd_core.prompts import PROMPT_SETS, Prompt
+from mdsd_core.study.contexts import PROMPTS_PER_SET, Continuation, contexts_file, stored_contexts
 from mdsd_core.study.measure.plan import Cell, SweepPlan, Unit
 from mdsd_core.study.measure.sources import Placement
-from mdsd_core.study.measure.store import Store
+from mdsd_core.study.measure.store import Store, code_digest
 from mdsd_core.study.measure.table import summarize
 from mdsd_core.study.measure.work import TEXTS_AT_A_TIME, Drawing, draw_texts, measure_text, units_of
+from mdsd_core.study.provenance import project_folder
 
-Job = TypeVar("Job")
+_SKIP = re.compile(r"skip:[\d,]+")
 
 #: What no other prompt could do better with: the sweep ends at the first of these.
 _HOPELESS = (AssetMissing, ModelMissing, ImportError)
@@ -175,6 +181,31 @@ def measure(
     return Sweep(store.folder, len(missing), len(wanted) - len(missing))
 
 
+def measure_kept(plan: SweepPlan, *, progress: bool = False) -> Sweep:
+    """:func:`measure` in this process, for notebooks: in the cache folder where all that is measured is packaged.
+
+    A notebook that is run again, or was interrupted, goes on where it was; another one with the same plan shares the
+    work. The folder is named by the plan, the code that measures, and the texts stored with the project. Models and
+    texts of the user's own may change behind their names: they are measured anew, in a temporary folder.
+
+    >>> from mdsd_core.study.pairs import find_pair
+    >>> plan = SweepPlan((find_pair("tiny-random"),), ("mt_bench",), prompts=1, max_new_tokens=2)
+    >>> measure_kept(plan).folder == measure_kept(plan).folder
+    True
+    """
+    known = {*model_names(), "ngram"}
+    packaged = all(pair.target in known and (pair.draft in known or _SKIP.fullmatch(pair.draft)) for pair in plan.pairs)
+    if not packaged or not set(plan.prompt_sets) <= set(PROMPT_SETS):
+        return measure(plan, tempfile.mkdtemp(prefix="mdsd-sweep-"), workers=0, progress=progress)
+    digest = hashlib.sha256(json.dumps([code_digest(), plan.settings()], sort_keys=True).encode())
+    for cell in plan.cells():
+        sampling = plan.sampling(cell.text_temperature)
+        path = contexts_file(project_folder() / "reference", plan.profile, cell.pair.target, cell.prompt_set, sampling)
+        digest.update(path.read_bytes() if path.is_file() else b"")
+    folder = cache_dir() / "sweeps" / digest.hexdigest()[:24]
+    return measure(plan, folder, workers=0, progress=progress)
+
+
 def _only(unit: Unit, missing: set[tuple[Cell, str]]) -> Unit:
     cells = tuple(cell for cell in unit.cells if (cell, unit.key) in missing)
     return Unit(unit.target, unit.target_revision, unit.prompt_set, unit.key, unit.text_temperature, cells)
@@ -201,12 +232,18 @@ def _texts(
         own = [unit for unit in units if (unit.prompt_set, unit.text_temperature) == (prompt_set, temperature)]
         chosen = prompts[prompt_set]
         stored = None
-        if plan.longest_prompt is None and prompt_set not in plan.own_sets and plan.max_new_tokens <= MAX_NEW_TOKENS:
-            sampling = plan.sampling(temperature)
+        if plan.longest_prompt is None and prompt_set not in plan.own_sets:
             stored = stored_contexts(
-                own[0].target, prompt_set, plan.profile, sampling, len(chosen), plan.seed, reference=reference
+                own[0].target,
+                prompt_set,
+                plan.profile,
+                plan.sampling(temperature),
+                max(len(chosen), PROMPTS_PER_SET[plan.profile]),
+                plan.seed,
+                plan.max_new_tokens,
+                reference,
             )
-        if stored is not None:
+        if stored is not None and {text.key for text in stored} >= {unit.key for unit in own}:
             texts |= {(prompt_set, temperature, text.key): text for text in stored}
             continue
         needed = {unit.key for unit in own}
