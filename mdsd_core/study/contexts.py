@@ -245,10 +245,12 @@ def stored_contexts(
     seed: int = 0,
     max_new_tokens: int = MAX_NEW_TOKENS,
     reference: Path | None = None,
+    *,
+    cut: bool = False,
 ) -> list[Continuation] | None:
-    """The continuations that ``reference/`` holds for these settings, or None; needs no model.
+    """The continuations that ``reference/`` holds for just these settings, or None; needs no model.
 
-    Longer ones than asked for are cut: the first tokens of a text do not depend on how many follow.
+    With `cut`, longer ones are taken too and cut: the first tokens of a text do not depend on how many follow.
 
     >>> stored_contexts("no-such-model", "mt_bench", "ci", SamplingParams(0.7), 6) is None
     True
@@ -258,7 +260,7 @@ def stored_contexts(
     if path.is_file():
         settings, found = read_contexts(path)
         length: Any = settings["max_new_tokens"]
-        enough = isinstance(length, int) and length >= max_new_tokens
+        enough = length == max_new_tokens or (cut and length > max_new_tokens)
         if enough and settings == _settings(target, prompt_set, params, prompts, seed, length):
             return [dataclasses.replace(one, tokens=one.tokens[:max_new_tokens]) for one in found]
     return None

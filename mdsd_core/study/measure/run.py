@@ -242,6 +242,7 @@ def _texts(
                 plan.seed,
                 plan.max_new_tokens,
                 reference,
+                cut=True,
             )
         if stored is not None and {text.key for text in stored} >= {unit.key for unit in own}:
             texts |= {(prompt_set, temperature, text.key): text for text in stored}
