@@ -64,7 +64,14 @@ def test_its_numbers_are_those_of_the_library(page, name):
         if answer["subset"]:
             assert 1 - (drafted - wanted) == pytest.approx(optimum.rate, abs=1e-9)
         for rule in set(answer["verifiers"]) & set(verifiers_for(scheme)):
-            assert answer["verifiers"][rule] == pytest.approx(enumerated(rule, p, q, scheme), abs=1e-9), (rule, p, q, n)
+            # the page shows the optimum itself; without replacement the library's plan is made to a tolerance of 1e-7
+            slack = 1e-6 if rule == "optimal" else 1e-9
+            assert answer["verifiers"][rule] == pytest.approx(enumerated(rule, p, q, scheme), abs=slack), (
+                rule,
+                p,
+                q,
+                n,
+            )
             compared.add(rule)
         assert all(value <= answer["rate"] + 1e-12 for value in answer["verifiers"].values())
     assert len(compared) >= (1 if name == "distinct" else 2)
