@@ -89,6 +89,10 @@ CLAIMS: tuple[Claim, ...] = (
             Values("13_design_of_drafts", r"minus sequential, with replacement, n=\d+, .*", sign=-1),
         ),
         Evidence(
+            "tokens a round of RRS without replacement more than RRS with, on trees, T = 0.7, paired by prompt",
+            Values("16_closing_the_gap", r"gain, RRS without against with, tree (?!1(,1)*$).*"),
+        ),
+        Evidence(
             "acceptance of RRS without replacement less that of RRS with replacement, n = 2 to 4 (measured apart)",
             Differences(
                 "06_verifiers",
@@ -109,6 +113,15 @@ CLAIMS: tuple[Claim, ...] = (
     _finding(
         HU,
         "greedy-cold",
+        Evidence(
+            "block efficiency of greedy drafts on two trees less that of RRS with replacement, T = 0.1 (measured "
+            "apart)",
+            Differences(
+                "15_trees_and_speed",
+                r"block efficiency, greedy, (tree .*, T=0\.1)",
+                r"block efficiency, RRS, with replacement, \1",
+            ),
+        ),
     ),
     _finding(
         HU,
@@ -150,6 +163,11 @@ CLAIMS: tuple[Claim, ...] = (
         Evidence(
             "acceptance of RRS with two, three and four drafts less that with one (measured apart), T = 0.7",
             Differences("06_verifiers", r"acceptance, (RRS, .*), n=[2-4]", r"acceptance, \1, n=1"),
+        ),
+        Evidence(
+            "acceptance at one position with two to eight candidates less that with one, naive rule and RRS with and "
+            "without replacement, T = 1 and T = 0 (measured apart)",
+            Differences("14_multi_candidate", r"acceptance, (T=.*, .*), k=[2-8]", r"acceptance, \1, k=1"),
         ),
         Evidence(
             "block efficiency with trees of branching 4,2,2 less that of chains of the same depth (measured apart)",
