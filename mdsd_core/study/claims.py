@@ -7,7 +7,7 @@ from this list. Nothing is tuned to match a published number.
 from dataclasses import dataclass
 
 from mdsd_core.study.published import HU, YANG, Paper
-from mdsd_core.study.sources import Differences, Values
+from mdsd_core.study.sources import Change, Differences, Entry, Turn, Values
 from mdsd_core.study.verdicts import AtMost, Evidence, Judgement, Reader, judge
 
 _OUR_MODELS = (
@@ -79,11 +79,17 @@ CLAIMS: tuple[Claim, ...] = (
             "mean gap of RRS, K-SEQ and token matching to the optimal rate of their own drafts, n = 2 to 4, T = 0.7",
             Values("06_verifiers", r"gap, (RRS|K-SEQ|token matching), .*, n=[2-4]"),
         ),
+        Evidence("the same by pair and task, n = 3, T = 0.7", Values("10_main_table", r"gap, .*")),
         published="A gap of 0.1 to 3.3 points of acceptance (third hand: read in notes on the paper).",
     ),
     _finding(
         HU,
         "without",
+        Evidence(
+            "bound without less bound with replacement, and RRS without less RRS with, by pair and task, n = 3, "
+            "T = 0.7, paired by prompt",
+            Values("10_main_table", r"(bound|RRS): without - with replacement, .*"),
+        ),
         Evidence(
             "optimal rate of sequential drafts less that of independent ones, by draft, n = 2 and 4, paired by prompt",
             Values("13_design_of_drafts", r"minus sequential, with replacement, n=\d+, .*", sign=-1),
@@ -114,13 +120,13 @@ CLAIMS: tuple[Claim, ...] = (
         HU,
         "greedy-cold",
         Evidence(
-            "block efficiency of greedy drafts on two trees less that of RRS with replacement, T = 0.1 (measured "
-            "apart)",
-            Differences(
-                "15_trees_and_speed",
-                r"block efficiency, greedy, (tree .*, T=0\.1)",
-                r"block efficiency, RRS, with replacement, \1",
-            ),
+            "acceptance of greedy drafts less that of RRS without replacement, and less the optimal rates with and "
+            "without replacement, at T = 0.1 on text drawn at T = 0.1, n = 3",
+            Entry("11_temperature", r"greedy - .*, same text", "temperatures", 0.1),
+        ),
+        Evidence(
+            "the same at T = 0.1 less that at T = 1: the lead shrinks (measured apart)",
+            Change("11_temperature", r"greedy - .*, same text", "temperatures", 0.1, 1.0),
         ),
     ),
     _finding(
@@ -135,6 +141,11 @@ CLAIMS: tuple[Claim, ...] = (
     _finding(
         HU,
         "turn",
+        Evidence(
+            "acceptance against temperature, text drawn at the same temperature, n = 3: the smaller of the curve's "
+            "largest rise and its largest fall (measured apart)",
+            Turn("11_temperature", r"acceptance, same text, .*"),
+        ),
     ),
     Claim(
         "hu-formula",
