@@ -108,5 +108,4 @@ def test_commands_on_pages_have_options_that_exist():
         ("README.md", "generate"),
         ("README.md", "compare"),
         ("settings.md", "compare"),
-        ("scale.md", "measure"),
     } <= seen
