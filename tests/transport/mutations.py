@@ -251,7 +251,7 @@ TRANSPORT = [
         BLOCKS,
         "nest.marginal[y] = received + (1.0 - level) * push",
         "nest.marginal[y] = agenda.r[y]",
-        tests=few("conditioned"),
+        tests=f"{NEST}::test_past_the_limit_the_plan_is_coarser_and_still_lossless",
     ),
     mutation(
         "nest: blocks inside a label at its final inclusion",
