@@ -40,14 +40,7 @@ def _modelless(base: LanguageModel, draft: str) -> Drafter | None:
     path = Path(draft.removeprefix("ngram:"))
     if not path.is_file():
         raise ValueError(f"--draft {draft}: there is no file {str(path)!r}")
-    if path.suffix == ".npz":
-        trigram = WittenBellTrigram.load(path)
-    else:
-        texts = [base.encode(text) for text in path.read_text(encoding="utf-8").split("\n\n") if text.strip()]
-        trigram = WittenBellTrigram.fit(texts, base.vocab_size)
-    if trigram.vocab_size != base.vocab_size:
-        raise ValueError(f"{path} was made for {trigram.vocab_size} tokens, but {base.name} has {base.vocab_size}")
-    return NGramDrafter(trigram)
+    return NGramDrafter(WittenBellTrigram.of_file(path, base.encode, base.vocab_size))
 
 
 def describe(sampling: SamplingParams, draft: SamplingParams | None) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A trigram language model over token ids as a drafter: no neural network, full distributions, compact storage."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -138,6 +138,47 @@ class WittenBellTrigram:
         for name, table in (("bigram", self.bigram), ("trigram", self.trigram)):
             arrays |= {f"{name}_{field}": array for field, array in vars(table).items()}
         np.savez_compressed(path, **arrays)
+
+    @classmethod
+    def of_file(cls, path: str | Path, encode: Callable[[str], Sequence[int]], vocab_size: int) -> "WittenBellTrigram":
+        r"""The model that a file stands for: the counts of an ``.npz`` file, else the text of it, counted.
+
+        Parameters
+        ----------
+        path : path
+            An ``.npz`` file of :meth:`save`, or a UTF-8 text whose empty lines part it into texts.
+        encode : callable
+            From a text to token ids of the target.
+        vocab_size : int
+            Tokens of the target's vocabulary.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If the counts are those of another vocabulary.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "text").write_text("ab\n\nabc")
+        ...     trigram = WittenBellTrigram.of_file(Path(folder, "text"), lambda text: [ord(x) - 97 for x in text], 3)
+        >>> trigram.unigram
+        array([2, 2, 1])
+        """
+        path = Path(path)
+        if not path.is_file():
+            raise FileNotFoundError(f"path: the text file {path} does not exist")
+        if path.suffix == ".npz":
+            found = cls.load(path)
+            if found.vocab_size != vocab_size:
+                raise ValueError(f"{path} was made for {found.vocab_size} tokens, but the target has {vocab_size}")
+            return found
+        return cls.fit(
+            [encode(text) for text in path.read_text(encoding="utf-8").split("\n\n") if text.strip()], vocab_size
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> "WittenBellTrigram":

@@ -5,7 +5,6 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -128,7 +127,7 @@ def trigram(target: LanguageModel, file: str = "") -> WittenBellTrigram:
         If there is no such file, or it was made for another vocabulary.
     """
     if file:
-        return _of_file(target, Path(file))
+        return WittenBellTrigram.of_file(file, target.encode, target.vocab_size)
     identity = [GGUF_SHA256, target.name, target.vocab_size, NGRAM_TEXTS, ASSETS]
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
     kept = cache_dir() / "ngram" / f"{digest}.npz"
@@ -141,17 +140,4 @@ def trigram(target: LanguageModel, file: str = "") -> WittenBellTrigram:
         part = kept.with_name(f".{os.getpid()}-{kept.name}")
         model.save(part)
         part.replace(kept)
-    return model
-
-
-def _of_file(target: LanguageModel, path: Path) -> WittenBellTrigram:
-    if not path.is_file():
-        raise FileNotFoundError(f"the text file {path} of the draft 'ngram:{path}' does not exist")
-    if path.suffix == ".npz":
-        model = WittenBellTrigram.load(path)
-    else:
-        texts = [target.encode(text) for text in path.read_text(encoding="utf-8").split("\n\n") if text.strip()]
-        model = WittenBellTrigram.fit(texts, target.vocab_size)
-    if model.vocab_size != target.vocab_size:
-        raise ValueError(f"{path} was made for {model.vocab_size} tokens, but {target.name} has {target.vocab_size}")
     return model
