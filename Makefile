@@ -16,6 +16,9 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 SKIPPED := slow or gpu
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONUTF8 := 1
+# Packages are installed without bytecode; where the shell forbids Python to keep it, each of the notebooks' kernels would
+# compile torch and transformers anew (10 s of processor time each).
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
