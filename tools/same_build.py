@@ -58,7 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--profile", choices=PROFILES, default="quick")
     given = parser.parse_args(arguments)
     try:
-        compared, lines = compare_builds(*(Project(path.resolve()) for path in given.checkouts), given.profile)
+        one, other = (Project(path.resolve()) for path in given.checkouts)
+        compared, lines = compare_builds(one, other, given.profile)
     except ProjectError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
