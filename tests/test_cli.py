@@ -38,6 +38,17 @@ def test_generate_prints_one_json_object():
     assert again["tokens"] == out["tokens"]
 
 
+@pytest.mark.parametrize("scheme", ["with_replacement", "without_replacement"])
+def test_generate_by_the_path_rule(scheme):
+    rule = ["--scheme", scheme, "--verifier", "optimal", "--tree-rule", "path"]
+    out = json.loads(mdsd("generate", "hello", *TINY, *rule, "--json").stdout)
+    assert out["settings"]["tree_rule"] == "path"
+    assert len(out["tokens"]) == out["metrics"]["emitted"] == 12
+    assert out["metrics"]["accepted"] > 0
+    refused = mdsd("generate", "hello", *TINY, "--verifier", "rrs", "--tree-rule", "path", code=2)
+    assert "'optimal' only" in refused.output
+
+
 def test_generate_streams_text_and_metrics():
     out = mdsd("generate", "hello", *TINY).stdout
     text = json.loads(mdsd("generate", "hello", *TINY, "--json").stdout)["text"]

@@ -5,7 +5,9 @@ decoded: the expected tokens a round from :mod:`mdsd_core.study.rounds`, and the
 measured once on the machine in question: a target pass by its number of tokens, a draft pass likewise, drawing the
 drafts of a node, the verifier's decision at a node, keeping the accepted path. Runs then check the prediction.
 
-Devices: a GPU is waited for before the clock is read, so the same code measures there.
+Devices: a GPU is waited for before the clock is read, so the same code measures there. Clocks: on a machine that others
+use as well, the processor time of this process (``time.process_time``) says what a run with one thread would take if it
+were alone; with several threads, or a GPU, only the wall-clock means something.
 """
 
 import itertools
@@ -29,6 +31,9 @@ from mdsd_core.verifiers import Verifier
 
 #: Branching of a tree by depth.
 Branching = tuple[int, ...]
+
+#: Seconds since some moment.
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -201,19 +206,21 @@ def _wait(device: Any) -> None:
         torch.cuda.synchronize(device)
 
 
-def _median(work: Callable[[], Any], repeats: int, device: Any = None) -> float:
+def _median(work: Callable[[], Any], repeats: int, clock: Clock, device: Any = None) -> float:
     work()
     spent = []
     for _ in range(repeats):
         _wait(device)
-        started = time.perf_counter()
+        started = clock()
         work()
         _wait(device)
-        spent.append(time.perf_counter() - started)
+        spent.append(clock() - started)
     return statistics.median(spent)
 
 
-def measure_pass(scorer: Scorer, context: Sequence[int], sizes: Sequence[int], *, repeats: int = 5) -> PassCost:
+def measure_pass(
+    scorer: Scorer, context: Sequence[int], sizes: Sequence[int], *, repeats: int = 5, clock: Clock = time.perf_counter
+) -> PassCost:
     """Time passes over trees of these sizes behind a cached context: the median of some repeats, after one to warm up.
 
     Parameters
@@ -226,6 +233,8 @@ def measure_pass(scorer: Scorer, context: Sequence[int], sizes: Sequence[int], *
         Numbers of tokens in a pass: a root and its children.
     repeats : int
         Passes of each size.
+    clock : callable
+        What time is read from.
 
     Examples
     --------
@@ -247,11 +256,13 @@ def measure_pass(scorer: Scorer, context: Sequence[int], sizes: Sequence[int], *
             scorer.feed([block])
             scorer.forget()
 
-        seconds.append(_median(work, repeats, device))
+        seconds.append(_median(work, repeats, clock, device))
     return PassCost(tuple(sorted(set(sizes))), tuple(seconds))
 
 
-def measure_proposal(drafter: Drafter, context: Sequence[int], nodes: int = 4, *, repeats: int = 5) -> PassCost:
+def measure_proposal(
+    drafter: Drafter, context: Sequence[int], nodes: int = 4, *, repeats: int = 5, clock: Clock = time.perf_counter
+) -> PassCost:
     """Time the proposals of a drafter without a model: at one node, and at so many nodes of one depth.
 
     Parameters
@@ -264,6 +275,8 @@ def measure_proposal(drafter: Drafter, context: Sequence[int], nodes: int = 4, *
         At least 2.
     repeats : int
         Proposals of each size.
+    clock : callable
+        What time is read from.
 
     Examples
     --------
@@ -278,13 +291,15 @@ def measure_proposal(drafter: Drafter, context: Sequence[int], nodes: int = 4, *
     children = tree.add_drafts(0, tokens, Deterministic(nodes))
     drafter.start(1)
     drafter.begin([context])
-    one = _median(lambda: drafter.propose([tree], [[0]]), repeats)
-    more = _median(lambda: drafter.propose([tree], [children]), repeats)
+    one = _median(lambda: drafter.propose([tree], [[0]]), repeats, clock)
+    more = _median(lambda: drafter.propose([tree], [children]), repeats, clock)
     drafter.forget()
     return PassCost((1, nodes), (one, more))
 
 
-def measure_keep(scorer: Scorer, context: Sequence[int], nodes: int = 8, *, repeats: int = 5) -> float:
+def measure_keep(
+    scorer: Scorer, context: Sequence[int], nodes: int = 8, *, repeats: int = 5, clock: Clock = time.perf_counter
+) -> float:
     """Seconds to keep a path of two tokens of a tree and to forget the rest; see :func:`measure_pass`.
 
     >>> from mdsd_core.decoding.generate import as_scorer
@@ -299,15 +314,21 @@ def measure_keep(scorer: Scorer, context: Sequence[int], nodes: int = 8, *, repe
         block = Block([context[-1], *([context[0]] * (nodes - 1))], [-1, *([0] * (nodes - 1))], scored=nodes)
         scorer.feed([block])
         _wait(device)
-        started = time.perf_counter()
+        started = clock()
         scorer.commit([[0, nodes - 1]])
         _wait(device)
-        spent.append(time.perf_counter() - started)
+        spent.append(clock() - started)
     return statistics.median(spent)
 
 
 def measure_draw(
-    logits: Any, scheme: Scheme, sampling: SamplingParams, rng: np.random.Generator, *, repeats: int = 9
+    logits: Any,
+    scheme: Scheme,
+    sampling: SamplingParams,
+    rng: np.random.Generator,
+    *,
+    repeats: int = 9,
+    clock: Clock = time.perf_counter,
 ) -> float:
     """Seconds to turn draft logits into q and to draw a node's drafts.
 
@@ -316,7 +337,7 @@ def measure_draw(
     >>> 0 < measure_draw([0.0, 1.0], WithReplacement(2), SamplingParams(), rng, repeats=1) < 10
     True
     """
-    return _median(lambda: scheme.sample(probabilities(logits, sampling), rng), repeats)
+    return _median(lambda: scheme.sample(probabilities(logits, sampling), rng), repeats, clock)
 
 
 def measure_verdict(
@@ -329,6 +350,7 @@ def measure_verdict(
     draft_sampling: SamplingParams | None = None,
     *,
     repeats: int = 9,
+    clock: Clock = time.perf_counter,
 ) -> float:
     """Seconds to turn target logits into p, to prepare the verifier and to judge a node's drafts.
 
@@ -341,7 +363,11 @@ def measure_verdict(
     """
     q = probabilities(draft_logits, sampling if draft_sampling is None else draft_sampling)
     drafts = scheme.sample(q, rng)
-    return _median(lambda: rule.prepare(probabilities(target_logits, sampling), q, scheme).verify(drafts, rng), repeats)
+
+    def work() -> None:
+        rule.prepare(probabilities(target_logits, sampling), q, scheme).verify(drafts, rng)
+
+    return _median(work, repeats, clock)
 
 
 @dataclass(frozen=True)

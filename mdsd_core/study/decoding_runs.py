@@ -90,7 +90,8 @@ class PromptRun:
     draft_calls : int
         Passes of the draft model; shared by the prompts of a batch.
     seconds : dict of str to float
-        Time by kind of work (:data:`KINDS_OF_WORK`) and in all ("wall"); shared by the prompts of a batch.
+        Time by kind of work (:data:`KINDS_OF_WORK`), in all ("wall"), and the processor time of this process, all its
+        threads together ("processor"); shared by the prompts of a batch.
 
     Examples
     --------
@@ -120,13 +121,13 @@ class PromptRun:
         return [row[depth - 1][1] for row in self.visits if len(row) >= depth]
 
     @classmethod
-    def of(cls, key: str, request: int, metrics: Metrics, wall: float) -> "PromptRun":
+    def of(cls, key: str, request: int, metrics: Metrics, wall: float, processor: float) -> "PromptRun":
         """Keep what counts of a request's rounds."""
         records = metrics.of_request(request)
         visits = tuple(tuple((v.drafts, v.accepted_index) for v in record.visits) for record in records)
         seconds = {kind: float(getattr(metrics.times, kind)) for kind in KINDS_OF_WORK}
         emitted = sum(record.emitted for record in records)
-        return cls(key, visits, emitted, metrics.draft_calls, {**seconds, "wall": wall})
+        return cls(key, visits, emitted, metrics.draft_calls, {**seconds, "wall": wall, "processor": processor})
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "PromptRun":
@@ -249,7 +250,7 @@ def run_cell(
     draft_sampling = None if cell.draft_temperature is None else SamplingParams(cell.draft_temperature)
     for first in range(0, len(missing), batch_size):
         part = missing[first : first + batch_size]
-        started = time.perf_counter()
+        started, began = time.perf_counter(), time.process_time()
         result = generate(
             scorer,
             None if cell.plain else drafter,
@@ -264,9 +265,9 @@ def run_cell(
             seeds=[prompt_seed(seed, p.key) for p in part],
             eos_token_ids=target.eos_ids,
         )
-        wall = time.perf_counter() - started
+        wall, processor = time.perf_counter() - started, time.process_time() - began
         for index, prompt in enumerate(part):
-            done = PromptRun.of(prompt.key, index, result.metrics, wall)
+            done = PromptRun.of(prompt.key, index, result.metrics, wall, processor)
             found[prompt.key] = done
             if store is not None:
                 store.put(settings, done)
@@ -289,15 +290,20 @@ def block_efficiency(runs: Sequence[PromptRun], *, seed: int = 0, level: float =
     )
 
 
-def tokens_per_second(runs: Sequence[PromptRun], *, seed: int = 0, level: float = 0.95) -> Interval:
-    """Emitted tokens over wall-clock seconds, the prompt's own pass included, with its interval over prompts.
+def tokens_per_second(
+    runs: Sequence[PromptRun], *, clock: str = "wall", seed: int = 0, level: float = 0.95
+) -> Interval:
+    """Emitted tokens over seconds, the prompt's own pass included, with its interval over prompts.
+
+    `clock` is "wall", or "processor" for the processor time of the process: with one thread, what the wall-clock would
+    say on a machine that nobody else uses.
 
     >>> tokens_per_second([PromptRun("a", ((),), 6, 0, {"wall": 2.0})]).mean
     3.0
     """
     return bootstrap_ratio(
         [run.emitted for run in runs],
-        [run.seconds["wall"] for run in runs],
+        [run.seconds[clock] for run in runs],
         [run.key for run in runs],
         seed=seed,
         level=level,

@@ -4,12 +4,21 @@ import numpy as np
 import pytest
 import torch
 import transformers as T
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from transformers import DynamicCache, StaticCache
 
 from mdsd_core.decoding.cache import RaggedCache, UnsupportedModel
-from mdsd_core.decoding.generate import generate
+from mdsd_core.decoding.drafters import ModelDrafter
+from mdsd_core.decoding.families import scheme_family
+from mdsd_core.decoding.generate import generate, streams
+from mdsd_core.decoding.loop import DecodingLoop
+from mdsd_core.decoding.request import Request
+from mdsd_core.decoding.rules import tree_rule
 from mdsd_core.decoding.scoring import Block, CachedModel
+from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
+from mdsd_core.verifiers import verifier
 from tests.decoding.tiny import FAMILIES, WINDOW, GuidedDrafter, V, model, path_logits, plain_greedy, random_tree
 
 
@@ -144,7 +153,7 @@ def test_commit_takes_only_paths():
         scorer.feed([Block()])
 
 
-def test_no_whole_cache_is_copied_in_a_round():
+def test_keeping_a_path_leaves_the_cache_where_it_is():
     """Committing a chain moves nothing; committing a branch of one row writes into the row's own storage."""
     scorer = CachedModel(model())
     scorer.start(1)
@@ -156,6 +165,53 @@ def test_no_whole_cache_is_copied_in_a_round():
     before = [layer.keys.data_ptr() for layer in scorer._cache.cache.layers]
     scorer.commit([[0, 2]])
     assert [layer.keys.data_ptr() for layer in scorer._cache.cache.layers] == before
+
+
+class LargeWrites(TorchDispatchMode):
+    """The operators outside a model's forward pass that write as many numbers as one layer's keys or more."""
+
+    def __init__(self, *models):
+        super().__init__()
+        self.inside, self.size, self.found, self.seen = False, np.inf, [], 0
+        for each in models:
+            each.register_forward_pre_hook(lambda *_: setattr(self, "inside", True))
+            each.register_forward_hook(lambda *_: setattr(self, "inside", False))
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        given = {t.untyped_storage().data_ptr() for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)}
+        for tensor in tree_leaves(result):
+            if isinstance(tensor, torch.Tensor) and not self.inside:
+                self.seen += 1
+                view = tensor.untyped_storage().data_ptr() in given and not func._schema.is_mutable
+                if tensor.numel() >= self.size and not view:
+                    self.found.append(str(func))
+        return result
+
+
+@pytest.mark.parametrize("prompts", [1, 2])
+def test_a_round_copies_no_cache_but_in_the_models_own_update(prompts):
+    """Whole rounds, drafts, masks, logits and all: outside the forward passes nothing as large as a layer's keys."""
+    size = {"hidden_size": 64, "head_dim": 32, "num_key_value_heads": 2, "max_position_embeddings": 256}
+    causal_lms = [model(seed=seed, **size) for seed in (0, 1)]
+    target, draft = (CachedModel(each) for each in causal_lms)
+    requests = [Request(i, [3 + i] * (80 - i), 80 - i, 99, choices) for i, choices in enumerate(streams(0, prompts))]
+    rule, tree = tree_rule("node", verifier("rrs")), DraftTree.from_branching((2, 2))
+    loop = DecodingLoop(
+        target, ModelDrafter(draft), requests, tree, scheme_family("with_replacement"), rule,
+        SamplingParams(), SamplingParams(),
+    )  # fmt: skip
+    loop.step()
+    writes = LargeWrites(*causal_lms)
+    moved = 0
+    with writes:
+        for _ in range(6):
+            writes.size = min(layer.keys.numel() for layer in target._cache.cache.layers)
+            loop.step()
+            moved += any(record.accepted for record in loop.records[-prompts:])
+    assert writes.found == []
+    assert writes.seen > 100
+    assert moved  # paths of the tree were kept, so slots moved
 
 
 def test_padded_vocabularies_are_cut():

@@ -109,3 +109,14 @@ def test_measured_passes_see_what_a_pass_costs():
     rng, logits, scheme = np.random.default_rng(0), np.linspace(0, 1, 257), WithReplacement(2)
     assert 0 < cost.measure_draw(logits, scheme, SamplingParams(), rng) < 1
     assert 0 < cost.measure_verdict(logits, logits, scheme, verifier("rrs"), SamplingParams(), rng) < 1
+
+
+def test_every_measurement_reads_the_clock_it_is_given():
+    ticks = itertools.count().__next__  # one second passes between any two looks
+    pair, rng = tiny_random_pair(5), np.random.default_rng(0)
+    scorer, logits, scheme = as_scorer(pair.target), np.linspace(0, 1, 5), WithReplacement(2)
+    assert cost.measure_pass(scorer, [1, 2, 3], (1, 4), repeats=2, clock=ticks).seconds == (1, 1)
+    assert cost.measure_proposal(PromptLookup(5), [1, 2, 1], 2, repeats=2, clock=ticks).seconds == (1, 1)
+    assert cost.measure_keep(scorer, [1, 2, 3], repeats=2, clock=ticks) == 1
+    assert cost.measure_draw(logits, scheme, SamplingParams(), rng, clock=ticks) == 1
+    assert cost.measure_verdict(logits, logits, scheme, verifier("rrs"), SamplingParams(), rng, clock=ticks) == 1

@@ -1,6 +1,7 @@
 """Runs over prompts: counts that equal the loop's own metrics, resumption after a kill, streams by prompt."""
 
 import dataclasses
+import time
 
 import numpy as np
 import pytest
@@ -95,3 +96,15 @@ def test_plain_decoding_and_time(setup):
     assert split["target"] > 0
     assert sum(split.values()) == pytest.approx(sum(r.seconds["wall"] for r in runs) / sum(r.rounds for r in runs))
     assert 0 < tokens_per_second(runs).mean < np.inf
+    processor = tokens_per_second(runs, clock="processor").mean
+    assert processor == pytest.approx(sum(r.emitted for r in runs) / sum(r.seconds["processor"] for r in runs))
+
+
+def test_processor_time_leaves_out_waiting(setup, monkeypatch):
+    target, scorer, _ = setup
+    real = decoding_runs.generate
+    monkeypatch.setattr(decoding_runs, "generate", lambda *a, **k: time.sleep(0.2) or real(*a, **k))
+    monkeypatch.setattr(decoding_runs.time, "process_time", iter((1.0, 1.25)).__next__)
+    (run,) = run_cell(target, scorer, None, Cell("none", "none"), PROMPTS[:1], max_new_tokens=1)
+    assert run.seconds["wall"] > 0.2
+    assert run.seconds["processor"] == 0.25
