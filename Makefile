@@ -105,9 +105,8 @@ coverage: setup  ## Measure the lines that tests reach, kernels included (compil
 mutants: setup  ## Break the rules on purpose, and see that the tests notice
 	$(ONE_THREAD) "$(PY)" -m tests.mutations $(ARGS)
 
-contexts: setup  ## Draw the stored texts of PROFILE anew: reference/PROFILE/contexts/ (ci, quick)
-	@if [ "$(PROFILE)" = full ]; then echo "the texts of the profile full are drawn when it runs"; else \
-		$(ONE_THREAD) "$(PY)" -m mdsd_core.study.contexts --profile $(PROFILE); fi
+contexts: setup  ## Draw the stored texts of PROFILE anew: reference/PROFILE/contexts/
+	$(ONE_THREAD) "$(PY)" -m mdsd_core.study.contexts --profile $(PROFILE)
 
 reference-values: notebooks  ## Take the results of the notebooks as the new reference: reference/PROFILE/*.json
 	"$(PY)" -m tools.write_reference --profile $(PROFILE) $(NOTEBOOKS)

@@ -34,6 +34,7 @@ class Outcome:
 
     name: str
     seconds: float
+    processor_seconds: float = 0.0
     failure: str | None = None
 
 
@@ -140,6 +141,12 @@ def _scrub(executed: Path) -> None:
     executed.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def _processor_seconds() -> float:
+    """Processor time of this process and of those it started that have ended: the kernel, with all its threads."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
+
+
 def run_one(
     project: Project, notebook: Notebook, profile: str, parameters: dict[str, Any], parts: dict[str, str]
 ) -> Outcome:
@@ -155,7 +162,7 @@ def run_one(
     place.clear()
     place.results.mkdir(parents=True)
     _prepare_environment(project, place, notebook.threads)
-    start = time.perf_counter()
+    start, busy = time.perf_counter(), _processor_seconds()
     try:
         papermill.execute_notebook(
             str(notebook.path),
@@ -171,7 +178,7 @@ def run_one(
         failure = check_results(place, profile) or paths_shown(place.executed, (project.root, Path(sys.prefix)))
     except Exception as error:
         failure = _describe(error, place.executed)
-    seconds = time.perf_counter() - start
+    seconds, busy = time.perf_counter() - start, _processor_seconds() - busy
     if failure is None:
         _scrub(place.executed)
         record = {
@@ -179,6 +186,7 @@ def run_one(
             "profile": profile,
             "parameters": parameters,
             "seconds": round(seconds, 2),
+            "processor_seconds": round(busy, 2),
             "threads": notebook.threads,
             "alone": notebook.timing,
             "made": made(),
@@ -186,4 +194,4 @@ def run_one(
             "parts": parts,
         }
         write_json(place.record, record)
-    return Outcome(notebook.name, seconds, failure)
+    return Outcome(notebook.name, seconds, busy, failure)

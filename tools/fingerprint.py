@@ -33,8 +33,8 @@ def _sources(folder: Path, *endings: str) -> list[Path]:
 def _inputs(project: Project) -> list[Path]:
     """What notebooks read: files in folders below ``reference/<profile>/``, and data files beside the notebooks.
 
-    The reference *values* (``reference/<profile>/NAME.json``) and the figures are no inputs: a notebook that read
-    them would be compared with itself.
+    The reference *values* (``reference/<profile>/NAME.json``) and the figures are none of them: a notebook that read
+    them would be compared with itself. That of the recorded full run is shown by its notebook, see :func:`fingerprint`.
     """
     found = [path for path in project.reference.glob("*/*/**/*") if path.is_file()]
     if project.notebooks.is_dir():
@@ -56,9 +56,18 @@ def shared_parts(project: Project) -> dict[str, str]:
     }
 
 
-def fingerprint(notebook: Notebook, parameters: dict[str, Any], shared: dict[str, str]) -> dict[str, str]:
-    """All that decides the outputs of `notebook`, hashed part by part, so that a change can be named."""
-    return {"notebook": digest_of(notebook.source()), "parameters": digest_of(parameters), **shared}
+def fingerprint(
+    project: Project, notebook: Notebook, parameters: dict[str, Any], shared: dict[str, str]
+) -> dict[str, str]:
+    """All that decides the outputs of `notebook`, hashed part by part, so that a change can be named.
+
+    In the profiles ci and quick its own recorded full run is a part, if there is one: it is shown beside the live one.
+    """
+    parts = {"notebook": digest_of(notebook.source()), "parameters": digest_of(parameters), **shared}
+    full = project.reference / "full" / f"{notebook.name}.json"
+    if parameters["profile"] != "full" and full.is_file():
+        parts["full run"] = digest_of_files(project.root, [full])
+    return parts
 
 
 def changed_parts(old: dict[str, str], new: dict[str, str]) -> list[str]:

@@ -81,7 +81,9 @@ def add_provenance(text: str, page: Path, stage: Path) -> str:
                 raise ProjectError(f"{where}: there is no note of where it comes from; store it with save_figure")
             return match[0]
         content = json.loads(note.read_text(encoding="utf-8"))
-        line = provenance_line(content["notebook"], content["made"]["commit"], content["parameters"])
+        line = provenance_line(
+            content["notebook"], content["made"]["commit"], content["parameters"], content.get("recorded")
+        )
         end = f"{match['indent']}{match['fence']}"
         opening = match[0][: match[0].index("\n") + 1]
         line = match["indent"] + _SPECIAL.sub(r"\\\1", line)

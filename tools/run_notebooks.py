@@ -40,7 +40,7 @@ def plan(
     for notebook in notebooks:
         parameters = {**given, "profile": profile}
         check_parameters(notebook, parameters)
-        parts = fingerprint(notebook, parameters, shared)
+        parts = fingerprint(project, notebook, parameters, shared)
         record = Place(project.executed(profile), notebook.name).read_record()
         changed = changed_parts(record["parts"], parts) if record else []
         if record and not changed and not force:
@@ -68,7 +68,7 @@ def run_tasks(project: Project, tasks: list[Task], profile: str, say: Callable[[
             for future in as_completed(waiting):
                 error = future.exception()
                 name = waiting[future].notebook.name
-                yield Outcome(name, 0.0, f"its process ended: {error!r}") if error else future.result()
+                yield Outcome(name, 0.0, failure=f"its process ended: {error!r}") if error else future.result()
 
 
 def publish(project: Project, notebooks: list[Notebook], profile: str) -> None:
@@ -110,7 +110,8 @@ def run(
         allowed = budget_of(budget, outcome.name, profile)
         over = "" if outcome.seconds <= allowed else "  OVER BUDGET"
         state = "FAILED after" if outcome.failure else "took"
-        say(f"{outcome.name}: {state} {outcome.seconds:.0f} s of a budget of {allowed:.0f} s ({profile}){over}")
+        busy = f" ({outcome.processor_seconds:.0f} s of processor time)" if not outcome.failure else ""
+        say(f"{outcome.name}: {state} {outcome.seconds:.0f} s{busy} of a budget of {allowed:.0f} s ({profile}){over}")
         if outcome.failure:
             failed.append(outcome)
     for outcome in failed:

@@ -86,7 +86,7 @@ def _refuse_stale(project: Project, notebook: Notebook, profile: str, shared: di
     record = Place(project.executed(profile), notebook.name).read_record()
     if record is None:
         return [f"{notebook.name}: its run did not come to its end: run `make notebooks`"]
-    parts = changed_parts(record["parts"], fingerprint(notebook, record["parameters"], shared))
+    parts = changed_parts(record["parts"], fingerprint(project, notebook, record["parameters"], shared))
     return [f"{notebook.name} was executed before a change of: {', '.join(parts)}; run `make notebooks`"] * bool(parts)
 
 

@@ -1,10 +1,13 @@
 """Write ``reference/<profile>/`` anew from the results of the notebooks, with the tolerances that they declare."""
 
 import argparse
+import json
 import shutil
 import sys
+from typing import Any
 
-from mdsd_core.study.results import PROFILES, read_results
+from mdsd_core.study.results import PROFILES, read_results, write_json
+from tools.execute import Place
 from tools.notebooks import all_notebooks, chosen_notebooks
 from tools.project import HERE, Project, ProjectError
 from tools.reproduce import differences
@@ -36,6 +39,26 @@ def write_reference(project: Project, profile: str, chosen: list[str]) -> list[s
     return changes
 
 
+def read_full_run(project: Project) -> dict[str, dict[str, Any]]:
+    """What the recorded full run took, by notebook: seconds, processor time, threads, commit, date, machine."""
+    path = project.reference / "full_run.json"
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+
+
+def keep_full_run(project: Project, chosen: list[str]) -> None:
+    """Write down what the full run of the `chosen` notebooks took, in ``reference/full_run.json``."""
+    kept = read_full_run(project)
+    for notebook in chosen_notebooks(project, chosen):
+        record = Place(project.executed("full"), notebook.name).read_record()
+        if record is None:
+            raise ProjectError(f"{notebook.name} has no finished run of the profile full")
+        facts = {key: record[key] for key in ("seconds", "processor_seconds", "threads", "alone")}
+        made = record["made"]
+        kept[notebook.name] = facts | {key: made[key] for key in ("commit", "date", "processor", "cores")}
+    known = {notebook.name for notebook in all_notebooks(project)}
+    write_json(project.reference / "full_run.json", {name: kept[name] for name in sorted(kept.keys() & known)})
+
+
 def keep_figures(project: Project, chosen: list[str]) -> None:
     """Copy the figures that README.md shows, each with the note of where it comes from."""
     for name in [name for name in README_FIGURES if not chosen or name in chosen]:
@@ -61,6 +84,8 @@ def main() -> int:
         changes = write_reference(HERE, profile, given.names)
         if profile == "quick":
             keep_figures(HERE, given.names)
+        if profile == "full":
+            keep_full_run(HERE, given.names)
     except (ProjectError, FileNotFoundError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

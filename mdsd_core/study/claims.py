@@ -115,6 +115,10 @@ CLAIMS: tuple[Claim, ...] = (
             "gap of RRS with and without replacement and of K-SEQ at four drafts less that at two (measured apart)",
             Differences("06_verifiers", r"gap, ((?:RRS|K-SEQ), .*), n=4", r"gap, \1, n=2"),
         ),
+        Evidence(
+            "the same at ten drafts less that at two (measured apart)",
+            Change("12_number_of_drafts", r"gap, (RRS.*|K-SEQ)", "drafts", 10, 2),
+        ),
     ),
     _finding(
         HU,
@@ -174,6 +178,10 @@ CLAIMS: tuple[Claim, ...] = (
         Evidence(
             "acceptance of RRS with two, three and four drafts less that with one (measured apart), T = 0.7",
             Differences("06_verifiers", r"acceptance, (RRS, .*), n=[2-4]", r"acceptance, \1, n=1"),
+        ),
+        Evidence(
+            "the same for RRS and K-SEQ at ten drafts less that at one",
+            Change("12_number_of_drafts", r"acceptance, (RRS, .*|K-SEQ)", "drafts", 10, 1),
         ),
         Evidence(
             "acceptance at one position with two to eight candidates less that with one, naive rule and RRS with and "

@@ -30,7 +30,7 @@ from mdsd_core.prompts import Prompt, load_prompts
 from mdsd_core.study.provenance import project_folder
 
 #: Prompts per set in each profile of the study.
-PROMPTS_PER_SET = {"ci": 6, "quick": 16, "full": 40}
+PROMPTS_PER_SET = {"ci": 6, "quick": 16, "full": 24}
 
 #: The longest continuation, in tokens.
 MAX_NEW_TOKENS = 128
@@ -264,6 +264,37 @@ def stored_contexts(
         if enough and settings == _settings(target, prompt_set, params, prompts, seed, length):
             return [dataclasses.replace(one, tokens=one.tokens[:max_new_tokens]) for one in found]
     return None
+
+
+def thinned(contexts: Sequence[Continuation], texts: int, tokens: int) -> list[Continuation]:
+    """Some of the texts, evenly spaced, each cut to its first tokens.
+
+    Parameters
+    ----------
+    contexts : sequence of Continuation
+        For example all that :func:`load_contexts` gives for a profile.
+    texts : int, >= 1
+        How many to keep; all if there are fewer.
+    tokens : int, >= 1
+        How many tokens of each; what comes later does not change what stands there.
+
+    Raises
+    ------
+    ValueError
+        If a number is below 1.
+
+    Examples
+    --------
+    >>> four = [Continuation(f"mine/{i}", (1,), (2, 3, 4)) for i in range(4)]
+    >>> [(one.key, one.tokens) for one in thinned(four, 2, 1)]
+    [('mine/0', (2,)), ('mine/2', (2,))]
+    """
+    for name, number in (("texts", texts), ("tokens", tokens)):
+        if number < 1:
+            raise ValueError(f"{name} must be at least 1, got {number}")
+    count = min(texts, len(contexts))
+    kept = [contexts[i * len(contexts) // count] for i in range(count)]
+    return [dataclasses.replace(one, tokens=one.tokens[:tokens]) for one in kept]
 
 
 def contexts_file(reference: Path, profile: str, target: str, prompt_set: str, params: SamplingParams) -> Path:

@@ -62,7 +62,13 @@ def use_style() -> None:
 
 
 def save_figure(
-    fig: Figure, name: str, notebook: str, parameters: Mapping[str, Any], *, folder: Path | str | None = None
+    fig: Figure,
+    name: str,
+    notebook: str,
+    parameters: Mapping[str, Any],
+    *,
+    recorded: Mapping[str, Any] | None = None,
+    folder: Path | str | None = None,
 ) -> str:
     """Store `fig` as ``figures/NAME.png`` beside the results, with ``NAME.json`` saying where it comes from.
 
@@ -75,7 +81,9 @@ def save_figure(
     notebook : str
         The notebook's name without suffix.
     parameters : mapping
-        The notebook's parameters.
+        The notebook's parameters; of a recorded run, those of that run.
+    recorded : mapping, optional
+        ``made`` of the recorded run that the figure shows; its machine, commit and date stand under the figure.
     folder : path, optional
         Where to write; by default ``figures/`` in :func:`~mdsd_core.study.results.results_folder`.
 
@@ -101,7 +109,6 @@ def save_figure(
     target.mkdir(parents=True, exist_ok=True)
     fig.savefig(target / f"{name}.png", format="png", facecolor="white", transparent=False, metadata={"Software": None})
     source = made()
-    write_json(
-        target / f"{name}.json", {"figure": name, "notebook": notebook, "parameters": dict(parameters), "made": source}
-    )
-    return provenance_line(notebook, source["commit"], parameters)
+    note = {"figure": name, "notebook": notebook, "parameters": dict(parameters), "made": source}
+    write_json(target / f"{name}.json", note | ({} if recorded is None else {"recorded": dict(recorded)}))
+    return provenance_line(notebook, source["commit"], parameters, recorded)

@@ -93,12 +93,25 @@ def made() -> dict[str, Any]:
     }
 
 
-def provenance_line(notebook: str, commit: str, parameters: Mapping[str, Any]) -> str:
-    """The line under a figure.
+def recorded_line(made: Mapping[str, Any], remark: str = "") -> str:
+    """Machine, commit and date of a recorded run, and a remark, for below a table or a figure.
+
+    >>> recorded_line({"processor": "CPU", "cores": 2, "commit": "0123", "date": "2026-01-02T03:04"})
+    'Recorded on 2026-01-02 on CPU (2 cores), commit 0123.'
+    """
+    where = f"Recorded on {made['date'][:10]} on {made['processor']} ({made['cores']} cores), commit {made['commit']}."
+    return f"{where} {remark}".strip()
+
+
+def provenance_line(
+    notebook: str, commit: str, parameters: Mapping[str, Any], recorded: Mapping[str, Any] | None = None
+) -> str:
+    """The line under a figure; with `recorded`, the note of the run it shows, that run's machine, commit and date too.
 
     >>> provenance_line("01_first_look", "0123abcdef", {"profile": "ci", "drafts": [1, 2]})
     'Made by notebook 01_first_look, commit 0123abcdef, parameters profile=ci, drafts=1+2.'
     """
     shown = {name: "+".join(map(str, x)) if isinstance(x, (list, tuple)) else x for name, x in parameters.items()}
     listed = ", ".join(f"{name}={value}" for name, value in shown.items()) or "none"
-    return f"Made by notebook {notebook}, commit {commit}, parameters {listed}."
+    line = f"Made by notebook {notebook}, commit {commit}, parameters {listed}."
+    return line if recorded is None else f"{line} {recorded_line(recorded)}"

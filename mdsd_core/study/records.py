@@ -1,9 +1,15 @@
 """Recorded runs: small tables of what a long run found, kept in the repository with where and when it was made.
 
-Wall-clock experiments take hours at full size. A notebook that has one runs a few cells live and shows the recorded
-full run beside them. The record is made by the same notebook with ``profile = "full"``: it ends with
-:func:`write_record`, and ``python -m tools.keep_record NAME`` takes the table over into ``reference/recorded/``.
-Whatever is shown of a record carries :attr:`Record.line`.
+A page that is made in minutes shows the run at full size beside its own smaller one. There are two kinds of records,
+both made by the same notebook with ``profile = "full"``:
+
+* its *results*, ``reference/full/NAME.json``, which ``make reference-values PROFILE=full`` takes over, as for the other
+  profiles; :func:`full_results` reads them, for notebooks and for the scorecard;
+* for wall-clock experiments a *table* of its own: the notebook calls :func:`write_record`, and
+  ``python -m tools.keep_record NAME`` takes the table over into ``reference/recorded/``.
+
+Whatever is shown of a record carries machine, commit and date, see
+:func:`~mdsd_core.study.provenance.recorded_line`.
 """
 
 import json
@@ -12,10 +18,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mdsd_core.study.provenance import made, project_folder
-from mdsd_core.study.results import results_folder, write_json
+from mdsd_core.study.provenance import made, project_folder, recorded_line
+from mdsd_core.study.results import Results, read_results, results_folder, write_json
 
 _FORMAT = 1
+
+
+def full_results(name: str, profile: str = "", *, reference: Path | None = None) -> Results | None:
+    """The results of a notebook's recorded full run; None if none is kept.
+
+    Parameters
+    ----------
+    name : str
+        The notebook's name.
+    profile : str
+        What the notebook runs with. With ``full`` its own results, just written, are the full run.
+    reference : path, optional
+        Default: ``reference/`` of the checkout.
+
+    Examples
+    --------
+    >>> full_results("no-such-notebook") is None
+    True
+    """
+    if profile == "full":
+        return read_results(name)
+    path = (project_folder() / "reference" if reference is None else reference) / "full" / f"{name}.json"
+    return read_results(path) if path.is_file() else None
 
 
 @dataclass(frozen=True)
@@ -49,9 +78,7 @@ class Record:
         >>> Record("x", {}, [], {"processor": "CPU", "cores": 2, "commit": "0123", "date": "2026-01-02T03:04"}).line
         'Recorded on 2026-01-02 on CPU (2 cores), commit 0123.'
         """
-        m = self.made
-        where = f"Recorded on {m['date'][:10]} on {m['processor']} ({m['cores']} cores), commit {m['commit']}."
-        return f"{where} {self.remark}".strip()
+        return recorded_line(self.made, self.remark)
 
     def row(self, **wanted: Any) -> dict[str, Any]:
         """The one row with these entries.

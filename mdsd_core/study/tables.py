@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from mdsd_core.study.results import Value
 from mdsd_core.study.statistics import Interval, bootstrap_difference, bootstrap_mean, holm, paired_p_value
 
 #: A rule as a table names it: (scheme, verifier), the verifier "bound" for the optimal rate of the scheme.
@@ -113,3 +114,23 @@ def percent(found: Interval, digits: int = 1) -> str:
     """
     mean, low, high = (round(100 * end, digits) + 0.0 for end in (found.mean, found.low, found.high))  # no "-0.0"
     return f"{mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def percent_of(value: Value, digits: int = 1, at: int | None = None) -> str:
+    """:func:`percent` of an estimate in a results file, or of one entry of a list of them.
+
+    Raises
+    ------
+    ValueError
+        If the value has no interval.
+
+    Examples
+    --------
+    >>> from mdsd_core.study.results import estimate
+    >>> percent_of(estimate([0.5, 0.6], ([0.45, 0.55], [0.55, 0.65]), atol=1e-4), at=1)
+    '60.0 (55.0 to 65.0)'
+    """
+    if value.interval is None:
+        raise ValueError(f"value must be an estimate, got one that is {value.kind}")
+    mean, low, high = (end if at is None else end[at] for end in (value.value, *value.interval))
+    return percent(Interval(mean, low, high, value.level or 0.0, 0, 0), digits)

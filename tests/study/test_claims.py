@@ -9,7 +9,7 @@ from mdsd_core.study.claims import CLAIMS
 from mdsd_core.study.published import PAPERS, TABLES
 from mdsd_core.study.results import read_results
 from mdsd_core.study.sources import Change, Differences, Turn
-from mdsd_core.study.verdicts import ABSENT, FAILS, HOLDS, Above, judge
+from mdsd_core.study.verdicts import ABSENT, CONDITION, FAILS, HOLDS, Above, judge
 from tools.pages.scorecard import page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,3 +100,23 @@ def test_the_page_follows_the_results():
         assert f"({claim.key})=" in nothing
     for table in TABLES:
         assert table.source in nothing
+
+
+def test_the_verdict_of_the_full_run_stands_beside():
+    read = reference("quick")
+    name = "06_verifiers"
+    results = read(name)
+    run = {"processor": "CPU X", "cores": 2, "commit": "0123456789", "date": "2026-01-02T03:04:05+00:00"}
+    key = next(key for key in results if key.startswith("gap, greedy"))
+    planted = {**results.values, key: dataclasses.replace(results[key], value=0.1, interval=(0.05, 0.2))}
+    full = dataclasses.replace(results, values=planted, made=run)
+    both = page(CLAIMS, read, "quick", lambda n: full if n == name else None)
+    assert "| here (quick) | at full size, recorded |" in both
+    row = next(line for line in both.splitlines() if "](#hu-greedy-optimal)" in line)
+    assert row.endswith(f"| **{HOLDS}** | **{CONDITION}** |")
+    row = next(line for line in both.splitlines() if "](#hu-turn)" in line)
+    assert row.endswith("| **not recorded** |")
+    section = both.split("(hu-greedy-optimal)=")[1].split("\n(")[0]
+    assert "Recorded on 2026-01-02 on CPU X (2 cores), commit 0123456789." in section
+    assert "*Full run*: none is recorded." in both
+    assert "Full run" not in page(CLAIMS, read, "full")

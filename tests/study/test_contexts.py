@@ -20,6 +20,7 @@ from mdsd_core.study.contexts import (
     prompt_stream,
     read_contexts,
     store_reference,
+    thinned,
     write_contexts,
 )
 from mdsd_core.study.forcing import forced_logits, positions
@@ -325,3 +326,15 @@ def test_half_precision_models_are_widened():
     assert rows.dtype == np.float32
     (position, _) = positions(model, {}, [Continuation("toy/0", (1, 2), (3, 4))], SamplingParams())
     assert abs(position.p.sum() - 1) < 1e-12
+
+
+def test_texts_are_thinned_evenly_and_cut():
+    given = [Continuation(f"toy/{i}", (1, 2), tuple(range(10 + i))) for i in range(7)]
+    kept = thinned(given, 3, 11)
+    assert [one.key for one in kept] == ["toy/0", "toy/2", "toy/4"]
+    assert [one.tokens for one in kept] == [tuple(range(10)), tuple(range(11)), tuple(range(11))]
+    assert all(one.prompt == (1, 2) for one in kept)
+    assert thinned(given, 20, 100) == given
+    for texts, tokens, name in ((0, 1, "texts"), (1, 0, "tokens")):
+        with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
+            thinned(given, texts, tokens)

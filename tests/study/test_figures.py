@@ -42,6 +42,13 @@ def test_bytes_are_the_same_twice_and_opaque(tmp_path):
     assert f"commit {note['made']['commit']}, parameters profile=ci" in line
 
 
+def test_a_figure_of_a_recorded_run_says_so(tmp_path):
+    run = {"processor": "CPU X", "cores": 2, "commit": "0123456789", "date": "2026-01-02T03:04:05+00:00"}
+    line = save_figure(draw(), "a", "12_x", {"profile": "full"}, recorded=run, folder=tmp_path)
+    assert line.endswith("profile=full. Recorded on 2026-01-02 on CPU X (2 cores), commit 0123456789.")
+    assert json.loads((tmp_path / "a.json").read_text())["recorded"] == run
+
+
 @pytest.mark.parametrize("name", ["", "../a", "a.png"])
 def test_the_name_must_be_plain(tmp_path, name):
     with pytest.raises(ValueError, match="plain file name"):

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from mdsd_core.study.records import read_record, recorded_file, write_record
+from mdsd_core.study.records import full_results, read_record, recorded_file, write_record
+from mdsd_core.study.results import exact, write_results
 from tools.keep_record import keep_record
 from tools.project import Project, ProjectError
 
@@ -47,3 +48,13 @@ def test_what_is_no_full_record_is_refused(tmp_path):
     path.write_text(json.dumps({"format": 1, "name": "16_x", "rows": ROWS, "parameters": {}, "made": {}}))
     with pytest.raises(ValueError, match="not a record of 15_x"):
         read_record("15_x", path=path)
+
+
+def test_the_results_of_the_full_run_are_read_where_they_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("MDSD_RESULTS", str(tmp_path / "results"))
+    kept = tmp_path / "reference" / "full"
+    assert full_results("12_x", "quick", reference=kept.parent) is None
+    write_results("12_x", "full", {"rate": exact(0.5, atol=0.0)}, {"profile": "full"}, folder=kept)
+    write_results("12_x", "full", {"rate": exact(0.75, atol=0.0)}, {"profile": "full"})
+    assert full_results("12_x", "quick", reference=kept.parent)["rate"].value == 0.5
+    assert full_results("12_x", "full", reference=kept.parent)["rate"].value == 0.75  # the run that is just made

@@ -9,9 +9,11 @@ import pytest
 
 from mdsd_core.study.results import estimate, exact, timing, write_results
 from tests.tools.conftest import REPOSITORY, write_notebook
+from tools.execute import Place
+from tools.pages.execution import full_run
 from tools.project import ProjectError
 from tools.reproduce import differences, names_to_check
-from tools.write_reference import keep_figures, write_reference
+from tools.write_reference import keep_figures, keep_full_run, read_full_run, write_reference
 
 
 @pytest.fixture
@@ -115,3 +117,22 @@ def test_the_figure_of_the_readme_is_kept_small_and_with_its_origin(checked):
     keep_figures(checked, ["01_first_look"])
     kept = sorted(path.name for path in (checked.reference / "figures").iterdir())
     assert kept == ["01_first_look.json", "01_first_look.png"]
+
+
+def test_what_the_full_run_took_is_kept_and_shown(checked):
+    assert full_run(checked) == []
+    with pytest.raises(ProjectError, match="01_good has no finished run of the profile full"):
+        keep_full_run(checked, ["01_good"])
+    write_notebook(checked, "02_timing", tags=["timing"])
+    made = {"commit": "0123456789", "date": "2026-01-02T03:04:05+00:00", "processor": "CPU X", "cores": 2, "system": ""}
+    for name, alone in (("01_good", False), ("02_timing", True)):
+        place = Place(checked.executed("full"), name)
+        place.folder.mkdir(parents=True, exist_ok=True)
+        run = {"seconds": 900.0, "processor_seconds": 600.0, "threads": 1, "alone": alone, "made": made}
+        place.record.write_text(json.dumps(run))
+        shutil.copyfile(checked.notebooks / f"{name}.ipynb", place.executed)
+        keep_full_run(checked, [name])  # one after the other: the first stays
+    assert list(read_full_run(checked)) == ["01_good", "02_timing"]
+    page = "\n".join(full_run(checked))
+    assert "at least\n15 minutes" in page  # half of ten, and ten
+    assert "| [02_timing](notebooks/02_timing.ipynb) | 900 | 600 | 1, alone | `0123456789` | 2026-01-02 03:04 |" in page

@@ -5,6 +5,7 @@ from typing import Any
 from tools.execute import Place
 from tools.notebooks import all_notebooks, budget_of, read_budget
 from tools.project import Project
+from tools.write_reference import read_full_run
 
 _INTRODUCTION = """# Execution record
 
@@ -32,6 +33,7 @@ def _runs(records: list[dict[str, Any]], budget: dict[str, dict[str, float]]) ->
             [
                 f"[{name}](notebooks/{name}.ipynb)",
                 f"{record['seconds']:.0f}",
+                f"{record['processor_seconds']:.0f}",
                 f"{allowed:.0f}",
                 f"{record['threads']}{alone}",
                 parameters,
@@ -39,7 +41,38 @@ def _runs(records: list[dict[str, Any]], budget: dict[str, dict[str, float]]) ->
                 made["date"][:16].replace("T", " "),
             ]
         )
-    return _table(["notebook", "seconds", "budget", "threads", "parameters", "commit", "date (UTC)"], rows)
+    return _table(
+        ["notebook", "seconds", "of processor time", "budget", "threads", "parameters", "commit", "date (UTC)"], rows
+    )
+
+
+_FULL = """The results of the notebooks at full size are kept with the project, in `reference/full/`; notebooks and the
+scorecard show them beside those of this book. The seconds are those on that machine, which other work shared; the
+processor time depends little on that. Two at a time, those that measure time alone, the notebooks below need at least
+{least:.0f} minutes of an idle machine with two cores.
+"""
+
+
+def full_run(project: Project) -> list[str]:
+    """The section on the recorded full run; nothing if none is recorded."""
+    runs = read_full_run(project)
+    if not runs:
+        return []
+    rows = [
+        [
+            f"[{name}](notebooks/{name}.ipynb)",
+            f"{run['seconds']:.0f}",
+            f"{run['processor_seconds']:.0f}",
+            f"{run['threads']}{', alone' if run['alone'] else ''}",
+            f"`{run['commit']}`",
+            run["date"][:16].replace("T", " "),
+            f"{run['processor']} ({run['cores']} cores)",
+        ]
+        for name, run in runs.items()
+    ]
+    least = sum(run["processor_seconds"] / (1 if run["alone"] else 2) for run in runs.values()) / 60
+    head = ["notebook", "seconds", "of processor time", "threads", "commit", "date (UTC)", "machine"]
+    return ["## The recorded full run", _FULL.format(least=least), _table(head, rows)]
 
 
 def _machines(records: list[dict[str, Any]]) -> str:
@@ -70,6 +103,7 @@ def render(project: Project, profile: str) -> str:
         _INTRODUCTION.format(profile=profile),
         "## Runs",
         _runs(records, read_budget(project)),
+        *full_run(project),
         "## Machine",
         _machines(records),
         "## Versions",

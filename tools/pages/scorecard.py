@@ -1,7 +1,12 @@
-"""The scorecard: every claim of the two papers with its verdict, computed from the results of this very book."""
+"""The scorecard: every claim of the two papers with its verdict, computed from the results of this very book.
+
+Beside it stands the verdict from the recorded full run.
+"""
 
 from mdsd_core.study.claims import CLAIMS, Claim
+from mdsd_core.study.provenance import recorded_line
 from mdsd_core.study.published import PAPERS, TABLES, Figures
+from mdsd_core.study.records import full_results
 from mdsd_core.study.results import Results, read_results
 from mdsd_core.study.sources import Cell
 from mdsd_core.study.verdicts import ABSENT, Judged, Judgement, Reader
@@ -13,13 +18,16 @@ _INTRODUCTION = """(scorecard)=
 
 What two papers claim, and what was found here. **No verdict on this page is written by hand.** Each claim names the
 results it is judged by and a criterion; when the book is built, the verdict is computed from the values and intervals
-of this book's own notebooks (profile `{profile}`):
+of this book's own notebooks (profile `{profile}`), and once more from those of the same notebooks at full size, which
+were recorded with machine, commit and date (see [the execution record](execution.md)):
 
 - **holds**: no cell speaks against it, more than half speak for it;
 - **holds with a condition**: more cells speak for it than against; the others are listed;
 - **not decided here**: no interval is clear of its limit;
 - **does not hold here**: all else;
 - **not measured in this profile**: its notebook has no results here.
+
+Where the two verdicts differ, the full run has the narrower intervals, and more pairs, tasks or temperatures.
 
 The models here are far smaller than the papers', and the drafts are made of the target itself. A verdict is therefore
 about the *statement*, not about anybody's numbers, and nothing was tuned to match one.
@@ -65,16 +73,32 @@ def _cells(part: Judged) -> list[str]:
     return [*lines, "`````", ""]
 
 
-def _section(claim: Claim, judgement: Judgement) -> list[str]:
-    lines = [f"({claim.key})=", f"### {claim.statement[0].upper()}{claim.statement[1:]}", ""]
+def _verdict(judgement: Judgement) -> list[str]:
     for_, undecided, against = judgement.counts
     told = "" if judgement.verdict == ABSENT else f" Cells for it: {for_}, open: {undecided}, against it: {against}."
-    lines += [f"**{judgement.verdict[0].upper()}{judgement.verdict[1:]}.**{told}", ""]
+    lines = [f"**{judgement.verdict[0].upper()}{judgement.verdict[1:]}.**{told}", ""]
     exceptions = judgement.exceptions
     if exceptions and for_:
         named = "; ".join(f"{_plain(cell.label)}: {_figure(cell)}" for cell in exceptions[:_LISTED])
         rest = f"; and {len(exceptions) - _LISTED} more" if len(exceptions) > _LISTED else ""
         lines += [f"Not in: {named}{rest}.", ""]
+    return lines
+
+
+def _recorded(judgement: Judgement, read: Reader) -> list[str]:
+    """The verdict of the full run, with what each evidence found there and where it was recorded."""
+    if judgement.verdict == ABSENT:
+        return ["*Full run*: none is recorded.", ""]
+    lines = ["*Full run*:", *_verdict(judgement)]
+    for part in judgement.parts:
+        results = read(part.evidence.source.notebook)
+        if results is not None and part.cells:
+            lines += [f"- {results.name}: {_range(part)} ({len(part.cells)} cells). {recorded_line(results.made)}"]
+    return [*lines, ""]
+
+
+def _section(claim: Claim, judgement: Judgement, full: list[str]) -> list[str]:
+    lines = [f"({claim.key})=", f"### {claim.statement[0].upper()}{claim.statement[1:]}", "", *_verdict(judgement)]
     for part in judgement.parts:
         notebook = part.evidence.source.notebook
         if not part.cells:
@@ -89,7 +113,7 @@ def _section(claim: Claim, judgement: Judgement) -> list[str]:
         lines += [f"- {ABSENT[0].upper()}{ABSENT[1:]}: no notebook of this book measures it.", ""]
     if claim.published:
         lines += [f"- *Published*: {claim.published}", ""]
-    lines += [f"- *Difference*: {claim.difference}", ""]
+    lines += [f"- *Difference*: {claim.difference}", "", *full]
     for part in judgement.parts:
         if part.cells:
             lines += _cells(part)
@@ -103,19 +127,23 @@ def _published(table: Figures) -> list[str]:
     return [*lines, ""]
 
 
-def page(claims: tuple[Claim, ...], read: Reader, profile: str) -> str:
-    """The page as Markdown, for any list of claims and any source of results."""
-    judged = [(claim, claim.judge(read)) for claim in claims]
-    lines = [_INTRODUCTION.format(profile=profile), "## All claims", "", "| claim | paper | verdict |", "|:--|:--|:--|"]
+def page(claims: tuple[Claim, ...], read: Reader, profile: str, read_full: Reader | None = None) -> str:
+    """The page as Markdown, for any list of claims and any source of results, with recorded ones beside them."""
+    judged = [(claim, claim.judge(read), None if read_full is None else claim.judge(read_full)) for claim in claims]
+    more = ("", "") if read_full is None else (" at full size, recorded |", ":--|")
+    lines = [_INTRODUCTION.format(profile=profile), "## All claims", ""]
+    lines += [f"| claim | paper | here ({profile}) |{more[0]}", f"|:--|:--|:--|{more[1]}"]
     lines += [
         f"| [{claim.statement}](#{claim.key}) | {{cite:t}}`{claim.paper.key}` | **{judgement.verdict}** |"
-        for claim, judgement in judged
+        + ("" if full is None else f" **{full.verdict.replace(ABSENT, 'not recorded')}** |")
+        for claim, judgement, full in judged
     ]
     for paper in PAPERS:
         lines += ["", f"## {paper.name}", "", f"{{cite}}`{paper.key}`. Setting of the paper: {paper.setup}.", ""]
-        for claim, judgement in judged:
+        for claim, judgement, full in judged:
             if claim.paper is paper:
-                lines += _section(claim, judgement)
+                beside = [] if full is None or read_full is None else _recorded(full, read_full)
+                lines += _section(claim, judgement, beside)
     lines += [
         "## Other published figures",
         "",
@@ -135,4 +163,7 @@ def render(project: Project, profile: str) -> str:
         folder = Place(project.executed(profile), name).results
         return read_results(name, folder=folder) if (folder / f"{name}.json").is_file() else None
 
-    return page(CLAIMS, read, profile)
+    def read_full(name: str) -> Results | None:
+        return full_results(name, reference=project.reference)
+
+    return page(CLAIMS, read, profile, None if profile == "full" else read_full)
