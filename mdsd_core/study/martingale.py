@@ -178,7 +178,7 @@ class MartingaleRun:
 
     Examples
     --------
-    >>> MartingaleRun([Visited(1, True, 0.5, None)] * 2, Interval(2.0, 2.0, 2.0, 0.95, 1, 2)).largest
+    >>> MartingaleRun([Visited(1, True, 0.5, None)], Interval(2.0, 2.0, 2.0, 0.95, 1, 1)).largest
     nan
     """
 
