@@ -35,7 +35,7 @@ from tools.project import HERE
 PROMPTS, MOST_TOKENS, NEW_TOKENS = 12, 60, 32
 THREADS = (1, 2)
 #: Rounds of the overhead come from so many texts of so many tokens.
-TEXTS, TEXT_TOKENS = 3, 16
+TEXTS, TEXT_TOKENS = 2, 12
 #: Lengths of the texts, and turns, of the comparison of speeds.
 LENGTHS, TURNS = (16, 32), 4
 
