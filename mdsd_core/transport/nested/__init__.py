@@ -6,6 +6,6 @@ wrong (`search`), the blocks of that token (`contacts`), the loop around them (`
 """
 
 from mdsd_core.transport.nested.build import NestedWork
-from mdsd_core.transport.nested.plan import NestedPlan, nested_plan
+from mdsd_core.transport.nested.plan import NestedPlan, Segments, nested_plan
 
-__all__ = ["NestedPlan", "NestedWork", "nested_plan"]
+__all__ = ["NestedPlan", "NestedWork", "Segments", "nested_plan"]

@@ -1,9 +1,10 @@
 """The plan of the optimal verifier for drafts without replacement."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core._jit import kernel
 from mdsd_core.distributions import check_pair
@@ -22,6 +23,28 @@ TOLERANCE = 1e-7
 
 #: The default limit on the work: steps for each token, and steps in any case.
 WORK_PER_TOKEN, WORK_AT_LEAST = 40, 50_000
+
+
+class Segments(NamedTuple):
+    """All segments of a nest, in rank order of their tokens; see :meth:`NestedPlan.segments`.
+
+    Attributes
+    ----------
+    tokens : ndarray of int64, shape [m]
+        Token ids in ascending order of p/w: rank -> token. Tokens that are selected last of all are not among them.
+    rank : ndarray of int64, shape [M]
+        The rank of the token that a segment belongs to, ascending.
+    base : ndarray of int64, shape [M]
+        The rank that the segment is sorted by: with it the token beats all ranks below `base` and loses to those from
+        `base` up to its own. It is `rank` for the token's own segment, which beats all ranks below.
+    share : ndarray of float64, shape [M]
+        Its probability, in (0, 1].
+    """
+
+    tokens: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    base: NDArray[np.int64]
+    share: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +67,23 @@ class NestedPlan(SelectionPlan):
     """
 
     work: NestedWork
+
+    def segments(self) -> Segments:
+        """The nest itself: what each label of the plan means, O(V).
+
+        >>> from mdsd_core.schemes import DistinctConditioned
+        >>> nested_plan([0.3, 0.3, 0.4], [0.4, 0.3, 0.3], DistinctConditioned(2)).segments()[:3]
+        (array([0, 1, 2]), array([0, 1, 1, 2, 2]), array([0, 0, 1, 0, 2]))
+        """
+        row, start, key, cumulative = self.plan.row, self.plan.start, self.plan.key, self.plan.cumulative
+        m = start.size - 1 - int((key < 0).sum())  # see `_segments`: one negative key for each of the other tokens
+        key = key[: start[m]]
+        share = np.diff(cumulative[: key.size], prepend=0.0)
+        share[start[:m]] = cumulative[start[:m]]
+        tokens = np.empty(start.size - 1, dtype=np.int64)
+        drawn = np.flatnonzero(row >= 0)
+        tokens[row[drawn]] = drawn
+        return Segments(tokens[:m], m - 1 - key % max(m, 1), key // max(m, 1), share)
 
 
 def nested_plan(
