@@ -100,6 +100,7 @@ def test_compare_never_exceeds_the_optimum(tmp_path):
     assert out["best"]["tokens_per_round"] == pytest.approx(max(row["tokens_per_round"] for row in rows), abs=1e-9)
     shown = mdsd("compare", tmp_path / "pairs.npz", "-n", 2).stdout
     assert "gap" in shown
+    assert {"without_replacement", "token_matching"} <= set(shown.split())  # in a narrow window too
     assert f"n = 2, {out['best']['scheme']}" in shown
 
 
@@ -124,6 +125,9 @@ def test_compare_on_a_pair_of_models(tmp_path, own_prompts):
     assert out["best"]["tokens_per_second"] == max(row["tokens_per_second"] for row in out["rows"])
     shown = mdsd("compare", *pair, "-n", 2).stdout
     assert "times plain decoding" in " ".join(shown.split())
+    assert {"without_replacement", "token_matching"} <= set(shown.split())
+    assert "Also in a window of" in shown
+    assert "gap" not in shown.split("Also")[0]
     same = json.loads(mdsd("compare", *pair[:2], "--draft", "tiny-random", *pair[4:], "-n", 1, "--json").stdout)
     rates = {(row["scheme"], row["verifier"]): row["acceptance"] for row in same["rows"]}
     assert rates["with_replacement", "rrs"] == pytest.approx(1.0, abs=1e-12)  # a draft that is the target

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich import box
 from rich.progress import Progress
 from rich.table import Table
 
@@ -128,38 +129,53 @@ def _bar(total: int) -> Iterator[Callable[[], None]]:
 def _row(setting: "Setting") -> dict[str, Any]:
     row = {key: value for key, value in vars(setting).items() if value is not None and key != "acceptance"}
     a = setting.acceptance
-    interval = {} if a.prompts < 2 and setting.exact else {"low": a.low, "high": a.high}
+    interval = {"low": a.low, "high": a.high} if _has_interval(setting) else {}
     return {**row, "acceptance": a.mean, **interval, "gap": setting.optimum - a.mean}
+
+
+def _has_interval(setting: "Setting") -> bool:
+    return setting.acceptance.prompts > 1 or not setting.exact
+
+
+#: In a window narrower than this, a table with the speeds of models leaves out what `_WIDE` names.
+_WINDOW = 112
+_WIDE = ("interval", "gap", "verify,\nms", "nodes")
 
 
 def _print(contexts: "Contexts", settings: "Sequence[Setting]", best: "Setting", depth: int) -> None:
     timed = best.tokens_per_second is not None
-    texts = len(set(contexts.prompts))
-    table = Table(title=f"{len(contexts.pairs)} context(s) of {texts} text(s), V = {contexts.pairs[0][0].size:,}")
-    for name in ("n", "scheme", "verifier"):
-        table.add_column(name)
-    for name in ("acceptance", "interval", "gap", "tokens/round", "verify, ms"):
-        table.add_column(name, justify="right")
+    columns: dict[str, Callable[[Setting], str]] = {
+        "n": lambda s: str(s.n),
+        "scheme": lambda s: s.scheme,
+        "verifier": lambda s: s.verifier,
+        "accept-\nance": lambda s: f"{s.acceptance.mean:.4f}{'' if s.exact else ' ±'}",
+        "interval": lambda s: f"{s.acceptance.low:.3f}-{s.acceptance.high:.3f}" if _has_interval(s) else "",
+        "gap": lambda s: f"{max(s.optimum - s.acceptance.mean, 0.0):.4f}",
+        "tokens/\nround": lambda s: f"{s.tokens_per_round:.3f}",
+        "verify,\nms": lambda s: f"{s.verify_ms:.2f}",
+    }
     if timed:
-        for name in ("nodes", "round, ms", "tokens/s", "x plain"):
-            table.add_column(name, justify="right")
+        columns |= {
+            "nodes": lambda s: str(s.nodes),
+            "round,\nms": lambda s: f"{s.round_ms:.0f}",
+            "tokens\n/s": lambda s: f"{s.tokens_per_second:.1f}",
+            "x\nplain": lambda s: f"{s.speedup:.2f}",
+        }
+    narrow = timed and console.width < _WINDOW
+    if narrow or not any(map(_has_interval, settings)):
+        columns = {name: cell for name, cell in columns.items() if name not in (_WIDE if narrow else ("interval",))}
+    title = (
+        f"{len(contexts.pairs)} context(s) of {len(set(contexts.prompts))} text(s), V = {contexts.pairs[0][0].size:,}"
+    )
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=0, show_edge=False)
+    for name in columns:
+        table.add_column(name, justify="left" if name in ("n", "scheme", "verifier") else "right", overflow="fold")
     for s in settings:
-        a = s.acceptance
-        interval = "" if a.prompts < 2 and s.exact else f"{a.low:.3f}-{a.high:.3f}"
-        cells = [
-            str(s.n),
-            s.scheme,
-            s.verifier,
-            f"{a.mean:.4f}{'' if s.exact else ' ±'}",
-            interval,
-            f"{max(s.optimum - a.mean, 0.0):.4f}",
-            f"{s.tokens_per_round:.3f}",
-            f"{s.verify_ms:.2f}",
-        ]
-        if timed:
-            cells += [str(s.nodes), f"{s.round_ms:.0f}", f"{s.tokens_per_second:.1f}", f"{s.speedup:.2f}"]
-        table.add_row(*cells, style="bold green" if s is best else None)
+        table.add_row(*(cell(s) for cell in columns.values()), style="bold green" if s is best else None)
     console.print(table)
+    if narrow:
+        left_out = ", ".join(name.replace("\n", " ") for name in _WIDE)
+        console.print(f"Also in a window of {_WINDOW} columns, and with --json: {left_out}.")
     if not all(s.exact for s in settings):
         console.print("±: some contexts have a bracket or an interval; the interval takes it in")
     if timed:

@@ -9,6 +9,13 @@ from mdsd_core.cli.console import BAD_ARGUMENTS, Json, console, print_json, repo
 
 models = typer.Typer(no_args_is_help=True, help="List, fetch and check models.")
 
+#: The models that are no layer-skipping draft.
+_ABOUT = {
+    "smollm2-135m": "SmolLM2-135M-Instruct, from a package",
+    "tiny-random": "random weights, to try commands with",
+    "tiny-random-draft": "a draft model for it",
+}
+
 Name = Annotated[str, typer.Argument(help="A name of `mdsd models list`, a folder, or a hub id.")]
 
 
@@ -25,7 +32,8 @@ def list_models(as_json: Json = False) -> None:
         table = Table("name", "what")
         for row in rows:
             left_out = ", ".join(map(str, row["layers_left_out"]))
-            table.add_row(str(row["name"]), f"the packaged model without layers {left_out}" if left_out else "a model")
+            name = str(row["name"])
+            table.add_row(name, f"the packaged model without layers {left_out}" if left_out else _ABOUT[name])
         console.print(table)
 
 

@@ -81,7 +81,7 @@ def _verdict(judgement: Judgement) -> list[str]:
     if exceptions and for_:
         named = "; ".join(f"{_plain(cell.label)}: {_figure(cell)}" for cell in exceptions[:_LISTED])
         rest = f"; and {len(exceptions) - _LISTED} more" if len(exceptions) > _LISTED else ""
-        lines += [f"Not in: {named}{rest}.", ""]
+        lines += [f"Open or against it: {named}{rest}.", ""]
     return lines
 
 
