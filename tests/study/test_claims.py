@@ -119,4 +119,6 @@ def test_the_verdict_of_the_full_run_stands_beside():
     section = both.split("(hu-greedy-optimal)=")[1].split("\n(")[0]
     assert "Recorded on 2026-01-02 on CPU X (2 cores), commit 0123456789." in section
     assert "*Full run*: none is recorded." in both
+    section = both.split("(hu-gap)=")[1].split("\n(")[0]
+    assert "- Not recorded, so without a part in this verdict: 10_main_table." in section
     assert "Full run" not in page(CLAIMS, read, "full")

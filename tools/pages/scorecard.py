@@ -27,7 +27,7 @@ were recorded with machine, commit and date (see [the execution record](executio
 - **does not hold here**: all else;
 - **not measured in this profile**: its notebook has no results here.
 
-Where the two verdicts differ, the full run has the narrower intervals, and more pairs, tasks or temperatures.
+The full run rests on more or longer texts, and on more pairs, tasks and temperatures; where it differs, believe it.
 
 The models here are far smaller than the papers', and the drafts are made of the target itself. A verdict is therefore
 about the *statement*, not about anybody's numbers, and nothing was tuned to match one.
@@ -94,6 +94,9 @@ def _recorded(judgement: Judgement, read: Reader) -> list[str]:
         results = read(part.evidence.source.notebook)
         if results is not None and part.cells:
             lines += [f"- {results.name}: {_range(part)} ({len(part.cells)} cells). {recorded_line(results.made)}"]
+    missing = dict.fromkeys(part.evidence.source.notebook for part in judgement.parts if not part.cells)
+    if missing:
+        lines += [f"- Not recorded, so without a part in this verdict: {', '.join(missing)}."]
     return [*lines, ""]
 
 
