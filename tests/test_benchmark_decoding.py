@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks import decoding
-from mdsd_core.study.martingale import lossless_cells
+from mdsd_core.decoding.drafters import ModelDrafter
+from mdsd_core.study.martingale import lossless_cells, watched_run
 from tools import record_decoding
 
 
@@ -32,6 +33,24 @@ def test_all_ways_of_decoding_give_one_text(setup):
     assert len(rows) == 6
     assert all(row["same_text"] for row in rows)
     assert {row["run"]: row["our_draft_is_faster"] for row in rows}["one draft, gamma 3"] == 1.0
+
+
+def test_prompts_that_were_read_once_change_nothing(setup):
+    _, scorer, drafter, _, _ = setup
+    prompts = [[97, 98, 99], [100], [101, 102]]
+    runs = []
+    for target, source in (
+        (scorer, drafter),
+        (record_decoding.HasRead(scorer, prompts), ModelDrafter(record_decoding.HasRead(drafter.scorer, prompts))),
+    ):
+        for _ in range(2):  # a second run starts anew
+            run = watched_run(
+                target, source, prompts, "with_replacement", "rrs", (2, 2), decoding.SAMPLING,
+                max_new_tokens=8, batch_size=3,
+            )  # fmt: skip
+            runs.append([(one.depth, one.accepted, round(one.given_drafts, 9)) for one in run.visits])
+    assert len(runs[0]) > 5
+    assert runs.count(runs[0]) == 4
 
 
 def test_every_rule_is_measured():

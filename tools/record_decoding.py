@@ -25,6 +25,8 @@ from typing import Any
 import torch
 
 from benchmarks import decoding
+from mdsd_core.decoding.drafters import ModelDrafter
+from mdsd_core.decoding.scoring import Block, CachedModel
 from mdsd_core.prompts import load_prompts
 from mdsd_core.study.martingale import lossless_cells, scores, watched_run
 from mdsd_core.study.provenance import commit
@@ -32,7 +34,7 @@ from mdsd_core.study.records import write_record
 from tools.project import HERE
 
 #: Settings of the martingale test: the longest prompts are left out, since reading them is most of their cost.
-PROMPTS, MOST_TOKENS, NEW_TOKENS = 12, 60, 32
+PROMPTS, MOST_TOKENS, NEW_TOKENS = 12, 60, 12
 THREADS = (1, 2)
 #: Rounds of the overhead come from so many texts of so many tokens.
 TEXTS, TEXT_TOKENS = 2, 12
@@ -42,6 +44,39 @@ LENGTHS, TURNS = (16, 32), 4
 Row = dict[str, Any]
 #: What is measured, by a name that a file can keep: a function that gives the rows.
 Work = dict[str, Callable[[], list[Row]]]
+
+
+class HasRead:
+    """A scorer that has read some prompts: each batch of just these starts behind their last token but one.
+
+    Parameters
+    ----------
+    scorer : CachedModel
+        The model.
+    prompts : list of list of int
+        What it reads, once.
+    """
+
+    def __init__(self, scorer: CachedModel, prompts: list[list[int]]) -> None:
+        self.scorer, self.vocab_size = scorer, scorer.vocab_size
+        self.context_limit, self.window = scorer.context_limit, scorer.window
+        scorer.start(len(prompts))
+        scorer.feed([Block.chain(prompt[:-1], scored=0) for prompt in prompts])
+        scorer.commit([range(len(prompt) - 1) for prompt in prompts])
+        self.read = scorer._cache
+
+    def start(self, batch: int) -> None:
+        """Begin with copies of what was read."""
+        if batch != len(self.read.lengths):
+            raise ValueError(f"batch must be the {len(self.read.lengths)} prompts that were read, got {batch}")
+        self.scorer.start(batch)
+        for index, layer in enumerate(self.read.cache.layers):
+            self.scorer._cache.cache.update(layer.keys.clone(), layer.values.clone(), index)
+        self.scorer._cache.lengths = list(self.read.lengths)
+        self.scorer._cache.width = self.read.width
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.scorer, name)
 
 
 def martingale() -> tuple[Work, Row]:
@@ -56,10 +91,17 @@ def martingale() -> tuple[Work, Row]:
             max_new_tokens=NEW_TOKENS, batch_size=len(prompts),
         )  # fmt: skip
         e = run.block_efficiency
-        row = {"scheme": scheme, "verifier": rule, "rounds": e.positions, "block efficiency": [e.mean, e.low, e.high]}
-        return [{**row, "largest z": run.largest, "scores": [asdict(one) for one in scores(run.visits)]}]
+        row = {
+            "scheme": scheme,
+            "verifier": rule,
+            "rounds": e.positions,
+            "block efficiency": [e.mean, e.low, e.high],
+            "largest z": run.largest,
+        }
+        return [{**row, "scores": [asdict(one) for one in scores(run.visits)]}]
 
     cells = lossless_cells(decoding.TREE)
+    scorer, drafter = HasRead(scorer, prompts), ModelDrafter(HasRead(drafter.scorer, prompts))
     work: Work = {f"{scheme}, {rule}": lambda s=scheme, r=rule: measure(s, r) for scheme, rule in cells}  # type: ignore[misc]
     return work, {"prompts": len(prompts), "new tokens": NEW_TOKENS}
 

@@ -214,6 +214,17 @@ def test_a_round_copies_no_cache_but_in_the_models_own_update(prompts):
     assert moved  # paths of the tree were kept, so slots moved
 
 
+@pytest.mark.slow
+def test_a_compiled_model_decodes_as_it_did():
+    compiled = model()
+    compiled.compile(backend="eager", dynamic=True)
+    result = generate(
+        compiled, model(seed=1), [[3, 4, 5]], (2, 1), sampling=SamplingParams(temperature=0), max_new_tokens=8,
+        seeds=0, eos_token_ids=(),
+    )  # fmt: skip
+    assert result.tokens[0] == plain_greedy(model(), [3, 4, 5], 8)[3:]
+
+
 def test_padded_vocabularies_are_cut():
     scorer = CachedModel(model(), vocab_size=V - 2)
     scorer.start(1)

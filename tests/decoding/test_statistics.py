@@ -15,7 +15,7 @@ from mdsd_core.models import load_pair
 from mdsd_core.prompts import load_prompts
 from mdsd_core.study.martingale import lossless_cells, scores, watched_run
 from mdsd_core.verifiers import Verdict, verifier
-from tests.decoding.oracle import make_loop
+from tests.decoding.oracle import Remembering, make_loop
 from tests.decoding.tiny import TableModel
 
 SIZE = 40
@@ -25,7 +25,7 @@ def check_pairs(scheme, name, runs):
     """The first two tokens at V = 40, by chi-square at level 1e-4 over cells of expected count >= 5."""
     target, draft = TableModel(SIZE, 1), TableModel(SIZE, 2)
     tree, family = DraftTree.from_branching((3, 2)), scheme_family(scheme)
-    rule = tree_rule("node", verifier(name))
+    rule = tree_rule("node", Remembering(verifier(name)))  # plans are made once a context
     counts = np.zeros((SIZE, SIZE))
     for choices in streams(3, runs):
         loop, request = make_loop(target, ModelDrafter(draft), [0], choices, tree, family, rule, count=2)
@@ -59,7 +59,8 @@ def smollm2():
 def twelve_prompts():
     """The pair, scorers of both models, and twelve prompts: enough for an interval over prompts."""
     pair, target, draft = smollm2()
-    return target, draft, [pair.target.encode(prompt.text, chat=True)[:300] for prompt in load_prompts("mt_bench", 12)]
+    encoded = (pair.target.encode(prompt.text, chat=True) for prompt in load_prompts("mt_bench"))
+    return target, draft, [ids for ids in encoded if len(ids) <= 60][:12]  # short ones: reading costs the most
 
 
 @pytest.mark.model
