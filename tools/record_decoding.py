@@ -70,7 +70,7 @@ class HasRead:
         if batch != len(self.read.lengths):
             raise ValueError(f"batch must be the {len(self.read.lengths)} prompts that were read, got {batch}")
         self.scorer.start(batch)
-        for index, layer in enumerate(self.read.cache.layers):
+        for index, layer in enumerate(self.read._layers):
             self.scorer._cache.cache.update(layer.keys.clone(), layer.values.clone(), index)
         self.scorer._cache.lengths = list(self.read.lengths)
         self.scorer._cache.width = self.read.width
