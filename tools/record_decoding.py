@@ -37,9 +37,9 @@ from tools.project import HERE
 PROMPTS, MOST_TOKENS, NEW_TOKENS = 12, 60, 12
 THREADS = (1, 2)
 #: Rounds of the overhead come from so many texts of so many tokens.
-TEXTS, TEXT_TOKENS = 2, 12
+TEXTS, TEXT_TOKENS = 1, 16
 #: Lengths of the texts, and turns, of the comparison of speeds.
-LENGTHS, TURNS = (16, 32), 4
+LENGTHS, TURNS = (16, 32), 3
 
 Row = dict[str, Any]
 #: What is measured, by a name that a file can keep: a function that gives the rows.
