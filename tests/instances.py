@@ -1,6 +1,15 @@
 """Pairs (p, q) that the tests share: random, realistic and adversarial ones. Every pair is float64 and normalised."""
 
+import numba
 import numpy as np
+
+#: False under `make coverage`, where kernels run as plain Python: tests then take fewer and smaller instances.
+COMPILED = not numba.config.DISABLE_JIT
+
+
+def fewer(items, every):
+    """All items, or one in so many where kernels are not compiled."""
+    return items if COMPILED else items[::every]
 
 
 def normalised(x):

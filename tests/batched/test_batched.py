@@ -104,6 +104,7 @@ def test_verify_of_larger_vocabularies_is_that_of_the_verifier(name, V, passes):
     assert len({used for _, _, used in answers}) > (name != "token_matching")
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("name", RULES)
 def test_real_vocabulary_and_float32_rows(name):
     rng = np.random.default_rng(9)

@@ -124,6 +124,7 @@ def chi_square(counts, probability, draws):
     return statistic, threshold, power
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("scheme", [s for s in SCHEMES if (s.uniforms and s.drafts == 2) or s == greedy(3)], ids=str)
 def test_chi_square_at_large_vocabulary(scheme):
     """V = 1000: a sampler off by total variation 0.01 (on the cells) would be caught with probability 0.999."""
@@ -142,6 +143,7 @@ def test_chi_square_at_large_vocabulary(scheme):
     assert statistic < threshold
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("scheme", [s for s in SCHEMES if s.uniforms], ids=str)
 def test_chi_square_at_six_tokens(scheme):
     """V = 6, every tuple a cell: total variation 0.01 would be caught with probability 0.999."""
@@ -156,6 +158,7 @@ def test_chi_square_at_six_tokens(scheme):
     assert statistic < threshold
 
 
+@pytest.mark.large
 def test_chi_square_bites():
     """Drafts of another law, as near as the two laws without replacement are, do not pass."""
     q = np.array([0.3, 0.05, 0.25, 0.1, 0.2, 0.1])

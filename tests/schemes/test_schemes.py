@@ -73,6 +73,7 @@ def test_steps_of_the_conditioned_law_equal_rational_arithmetic(n):
             assert relative_error(DistinctConditioned(n).prefix_steps(w), exact) < 1e-13, w
 
 
+@pytest.mark.large
 def test_conditioned_law_of_a_large_vocabulary_neither_overflows_nor_loses_mass():
     rng = np.random.default_rng(0)
     for w in (np.full(200_000, 5e-6), 10.0 ** -rng.uniform(0, 300, 50_000), np.exp(-np.arange(30_000.0) / 50)):

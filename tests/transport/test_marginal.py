@@ -18,7 +18,7 @@ from mdsd_core.schemes import (
 )
 from mdsd_core.transport.marginal import optimal_marginal
 from mdsd_core.transport.subset import optimal_acceptance
-from tests.instances import adversarial_pairs, dirichlet_pair, normalised, random_pairs, softmax_pair
+from tests.instances import adversarial_pairs, dirichlet_pair, fewer, normalised, random_pairs, softmax_pair
 
 SCHEMES = {
     "with replacement": [WithReplacement(n) for n in (1, 2, 3, 4)],
@@ -53,7 +53,7 @@ def masses(x):
 
 
 def pairs(seed, count):
-    return [*adversarial_pairs().values(), *random_pairs(seed, count)]
+    return [*adversarial_pairs().values(), *fewer(random_pairs(seed, count), 10)]
 
 
 @pytest.mark.parametrize("name", SCHEMES)
@@ -121,6 +121,7 @@ def test_contacts_are_prefixes_that_bind(method):
             assert (np.diff(marginal.contacts) > 0).all()
 
 
+@pytest.mark.large
 def test_real_sizes_attain_the_rate():
     """Softmax pairs at real sizes, and schemes with a fixed set at V = 50 and 1000."""
     rng = np.random.default_rng(2)

@@ -10,7 +10,15 @@ from mdsd_core.schemes import DistinctConditioned, TopThenSampled, WithoutReplac
 from mdsd_core.transport.nested import nested_plan
 from mdsd_core.transport.oracle import draft_sets, search_subsets
 from mdsd_core.transport.subset import optimal_acceptance
-from tests.instances import adversarial_pairs, normalised, random_pair, softmax_pair, steep_pairs, total_variation
+from tests.instances import (
+    COMPILED,
+    adversarial_pairs,
+    normalised,
+    random_pair,
+    softmax_pair,
+    steep_pairs,
+    total_variation,
+)
 from tests.laws import sequential_sets
 from tests.transport.race_tree import race_marginal
 
@@ -28,10 +36,10 @@ def small_instances():
         for n in (1, 2, 3):
             yield p, q, n
     rng = np.random.default_rng(5)
-    for i in range(450):
+    for i in range(450 if COMPILED else 30):
         V = int(rng.integers(2, 8))
         yield *random_pair(rng, V), 2 + i % 5
-    for i, (p, q) in enumerate(steep_pairs(6, 60)):
+    for i, (p, q) in enumerate(steep_pairs(6, 60 if COMPILED else 12)):
         yield p, q, 2 + i % 4
 
 
@@ -74,7 +82,7 @@ def test_enumeration_of_all_drafts_and_segments(law):
         scheme = WithoutReplacement(n) if law == "sequential" else DistinctConditioned(n, (None, odds, flat)[i % 3])
         check(p, q, scheme, search_subsets(p, draft_sets(*scheme.enumerate(q)))[0])
         count += 1
-    assert count >= 500
+    assert count >= (500 if COMPILED else 100)
 
 
 FEW = {
@@ -131,7 +139,7 @@ def exact_marginal(plan, law):
 def test_marginal_in_rational_arithmetic():
     """Skewed weights over up to 15 decades: 50 instances of each law, every token relative to 1."""
     rng = np.random.default_rng(11)
-    for i in range(50):
+    for i in range(50 if COMPILED else 8):
         V, n = int(rng.integers(4, 8)), 2 + i % 3
         q = normalised(10.0 ** -rng.uniform(0, 1 + i % 15, V))
         p = normalised(q * 10.0 ** rng.uniform(-2, 2, V))
@@ -144,6 +152,7 @@ def test_marginal_in_rational_arithmetic():
             assert error <= 2e-14
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("n", [pytest.param(3, marks=pytest.mark.slow), 8])
 def test_a_finer_quadrature_finds_the_same_marginal(n):
     """V = 1000: the race integral of the finished plan, on other nodes, by another algorithm."""
@@ -183,6 +192,7 @@ HARD = {
 }
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("name", HARD)
 def test_work_is_bounded(name):
     """Forty steps a token are enough at any tolerance: what the default limit allows for large V."""
@@ -198,6 +208,7 @@ def test_work_is_bounded(name):
                 assert found.loss <= max(1e-11, 10 * tolerance)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(("name", "n"), [("waves", 4), ("steep waves", 8), ("stairs", 8), ("many waves", 2)])
 @pytest.mark.parametrize("law", [WithoutReplacement, DistinctConditioned])
 def test_past_the_limit_the_plan_is_coarser_and_still_lossless(name, n, law):

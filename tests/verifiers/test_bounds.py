@@ -15,16 +15,18 @@ from mdsd_core.schemes import (
 )
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import Estimate, Optimal, verifier
-from tests.instances import adversarial_pairs, dirichlet_pair, random_pairs, softmax_pair
+from tests.instances import COMPILED, adversarial_pairs, dirichlet_pair, random_pairs, softmax_pair
 from tests.verifiers.cases import PAIRS, combinations, label, schemes
+
+SIZE = 1000 if COMPILED else 70
 
 #: Contexts as large as the exact rates of all schemes can be had in a test.
 CONTEXTS = [
     pair
     for seed in range(2)
     for pair in (
-        *(softmax_pair(np.random.default_rng(seed), 1000, temperature=t) for t in (0.3, 1.0, 2.0)),
-        dirichlet_pair(np.random.default_rng(seed), 300),
+        *(softmax_pair(np.random.default_rng(seed), SIZE, temperature=t) for t in (0.3, 1.0, 2.0)),
+        dirichlet_pair(np.random.default_rng(seed), 300 if COMPILED else 40),
     )
 ]
 

@@ -15,7 +15,7 @@ from mdsd_core.schemes import (
     greedy,
 )
 from mdsd_core.verifiers import Estimate, verifier, verifiers_for
-from tests.instances import softmax_pair
+from tests.instances import fewer, softmax_pair
 from tests.verifiers.cases import label
 
 
@@ -61,6 +61,7 @@ def test_chi_square_has_the_power_it_states():
     assert stats.ncx2.sf(critical, df=999, nc=4 * STEPS * DISTANCE**2) >= POWER
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(("name", "scheme"), CHI_SQUARE, ids=label)
 def test_emitted_law_by_chi_square(name, scheme):
     p, q = softmax_pair(np.random.default_rng(17), 1000, scale=1.0, noise=0.5)
@@ -101,6 +102,7 @@ def check_by_simulation(name, scheme, p, q, steps, seed):
     assert low - 4 * math.sqrt(low * (1 - low) / steps) <= rate <= high + 4 * math.sqrt(high * (1 - high) / steps)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(("name", "scheme"), LARGE, ids=label)
 def test_acceptance_lies_in_a_monte_carlo_interval(name, scheme):
     p, q = softmax_pair(np.random.default_rng(20), 49_152, noise=1.5)
@@ -139,7 +141,7 @@ def exact_rejection(p, q, draws):
 @pytest.mark.parametrize("temperature", [0.2, 0.5, 1.0, 2.0, 5.0])
 def test_three_drafts_are_bracketed(temperature):
     rng = np.random.default_rng(22)
-    for V in (66, 90, 150):
+    for V in fewer((66, 90, 150), 3):
         p, q = softmax_pair(rng, V, temperature=temperature)
         exact = 1 - exact_rejection(p, q, 3)
         estimate = verifier("rrs_without").acceptance(p, q, WithoutReplacement(3))
@@ -150,6 +152,7 @@ def test_three_drafts_are_bracketed(temperature):
         assert not isinstance(estimate, Estimate) or estimate.level == 1.0
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("temperature", [0.1, 0.3, 0.7, 1.0, 1.5])
 def test_bracket_is_narrow_at_any_size(temperature):
     p, q = softmax_pair(np.random.default_rng(23), 49_152, temperature=temperature)
@@ -161,6 +164,7 @@ def test_bracket_is_narrow_at_any_size(temperature):
     assert verifier("rrs").acceptance(p, q, WithReplacement(3)) <= estimate.high
 
 
+@pytest.mark.large
 def test_intervals_from_sampled_histories_cover():
     """At level .99, more than 8 misses in 200 are less likely than one in 2,000."""
     from mdsd_core.verifiers._rejection_sampling import rejection_sampled

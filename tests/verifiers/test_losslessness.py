@@ -10,6 +10,7 @@ from tests.verifiers.cases import PAIRS, combinations, enumerated, label
 from tests.verifiers.decision_tree import decision_law
 
 
+@pytest.mark.large
 def test_there_are_enough_instances():
     assert len(PAIRS) >= 300
     assert {p.size for p, _ in PAIRS} == set(range(1, 7))
