@@ -15,9 +15,10 @@ from mdsd_core.schemes import (
 from mdsd_core.transport.oracle import draft_sets, subset_masses
 from mdsd_core.transport.race import SMALL, race_steps
 from mdsd_core.transport.subset import optimal_acceptance
+from tests.instances import COMPILED
 from tests.laws import all_schemes, conditioned_sets, exact_steps, relative_error, sequential_sets
 
-EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=60 if COMPILED else 8, deadline=None, derandomize=True)
 
 #: Weights that tie, vanish and spread over many orders of magnitude.
 weight = st.one_of(
@@ -170,7 +171,7 @@ def test_steps_equal_rational_arithmetic(weights, n):
     assert relative_error(DistinctConditioned(n).prefix_steps(w), conditioned) < 1e-13
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=12 if COMPILED else 1, deadline=None, derandomize=True)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([3, 4, 8]), st.floats(0.0, 40.0), st.floats(0.0, 5.0))
 def test_rate_from_runs_equals_the_whole_curve(seed, n, spread, noise):
     """Any spread of q, any relation of p to q, at a size where runs of tokens are taken together."""
