@@ -55,6 +55,7 @@ def test_costs_of_a_round_add_up():
         assert s.speedup == pytest.approx(s.tokens_per_second / (1e3 / 50.0), rel=1e-12)
 
 
+@pytest.mark.large
 def test_an_interval_of_the_library_is_taken_in():
     given = contexts([[0], [1], [2]], V=400)
     values = [verifier("rrs_without").acceptance(p, q, WithoutReplacement(4)) for p, q in given.pairs]

@@ -98,3 +98,7 @@ def test_the_cases_cover_the_rules_and_hold_laws(stored):
             assert all(abs(sum(law) - 1.0) < 1e-12 and min(law) >= 0.0 for law in expected["laws"])
     repeated = [case for case in stored["cases"] if any(len(set(row)) < len(row) for row in case["drafts"])]
     assert len(repeated) > 10
+
+
+def test_the_page_shows_what_the_checker_prints(stored):
+    assert f"\n{len(stored['cases'])} cases agree\n" in (HERE.book / "engines.md").read_text(encoding="utf-8")

@@ -62,6 +62,7 @@ def test_shared_work_changes_no_digit(pair):
     assert np.array_equal(q, before[1])
 
 
+@pytest.mark.large
 def test_sampled_histories_come_from_the_generator_and_hold_the_plain_value():
     rng = np.random.default_rng(1)
     p, q = rng.dirichlet(np.full(500, 0.2)), rng.dirichlet(np.full(500, 0.2))

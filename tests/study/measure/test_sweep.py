@@ -155,7 +155,7 @@ def test_fixed_texts_are_labelled_and_shared_by_the_temperatures(tmp_path, plan,
 
 def test_texts_stored_with_the_project_are_used(tmp_path, plan):
     target = load_pair("tiny-random", "tiny-random-draft").target
-    plan = SweepPlan((TINY,), ("mt_bench",), prompts=6, profile="ci", rules=RULES, max_new_tokens=6)
+    plan = SweepPlan((TINY,), ("mt_bench",), prompts=6, profile="ci", counts=(2,), rules=RULES, max_new_tokens=6)
     store_reference(target, "mt_bench", "ci", SamplingParams(0.7), reference=tmp_path / "reference")
     stored = measure(plan, tmp_path / "stored", reference=tmp_path / "reference")
     assert not (tmp_path / "stored" / "texts").exists()
