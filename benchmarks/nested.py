@@ -14,11 +14,11 @@ import argparse
 import json
 import platform
 import statistics
-import time
 
 import numpy as np
 
 from mdsd_core.schemes import DistinctConditioned, WithoutReplacement
+from mdsd_core.study.nest import measure_plan
 from mdsd_core.transport.nested import nested_plan
 
 VOCABULARY = 49_152
@@ -66,33 +66,22 @@ def keep_top(p, size):
 
 def measure(logits, scheme, temperature, support, tolerance, rounds):
     """One row of the table."""
-    milliseconds, ratios, losses, work = [], [], [], []
+    found = []
     for target, draft in logits:
         p, q = softmax(target, temperature), softmax(draft, temperature)
         if support:
             p, q = keep_top(p, support), keep_top(q, support)
-        sorts, plans = [], []
-        for _ in range(rounds):
-            start = time.thread_time()
-            np.argsort(p)
-            sorts.append(time.thread_time() - start)
-            start = time.thread_time()
-            found = nested_plan(p, q, scheme, tolerance)
-            plans.append(time.thread_time() - start)
-        milliseconds.append(1e3 * min(plans))
-        ratios.append(min(plans) / min(sorts))
-        losses.append(found.loss)
-        work.append((found.work.chain_steps + found.work.scan_steps, found.work.repairs, found.work.fell_back))
-    steps, repairs, fell_back = zip(*work)
+        found.append(measure_plan(p, q, scheme, tolerance, repeats=rounds))
+    milliseconds, ratios = [1e3 * one.seconds for one in found], [one.argsorts for one in found]
     return {
         "median_ms": statistics.median(milliseconds),
         "worst_ms": max(milliseconds),
         "median_argsorts": statistics.median(ratios),
         "worst_argsorts": max(ratios),
-        "worst_loss": max(losses),
-        "median_steps": statistics.median(steps),
-        "most_repairs": max(repairs),
-        "fell_back": sum(fell_back),
+        "worst_loss": max(one.loss for one in found),
+        "median_steps": statistics.median(one.work.chain_steps + one.work.scan_steps for one in found),
+        "most_repairs": max(one.work.repairs for one in found),
+        "fell_back": sum(one.work.fell_back for one in found),
     }
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mdsd_core._jit import kernel
 from mdsd_core.transport.nested.chain import (
     CHAIN,
     REPAIRS,
@@ -20,6 +21,9 @@ from mdsd_core.transport.nested.chain import (
 from mdsd_core.transport.nested.contacts import Points, fill_sag, find_blocks, push_blocks
 from mdsd_core.transport.nested.groups import Groups, new_scratch
 from mdsd_core.transport.nested.states import Floats, Law, Tokens, new_state
+
+#: What :func:`_fill_nest` lacks to go on.
+_NOTHING, _SLOTS, _STEPS = range(3)
 
 #: After a search that found nothing, a block is let pass so many times what was short.
 _PATIENCE = 2.0
@@ -124,19 +128,35 @@ def build_nest(
     held = np.empty((4, *state))
     now, next_limit = tolerance, limit
     while True:
-        k = fill_blocks(steps, contacts, now, nest, agenda, states, held, tokens, law, groups, scratch, series)
-        if k < 0:
+        lacks = _fill_nest(
+            steps, contacts, now, next_limit, nest, agenda, states, held, points, tokens, law, groups, scratch, series
+        )
+        if lacks == _NOTHING:
             break
-        if agenda.counts[CHAIN] + agenda.counts[SCAN] > next_limit:
-            now, next_limit = 10.0 * now, next_limit + max(limit // 4, 1)
-            continue
-        if agenda.counts[SLOTS] == len(held):
+        if lacks == _SLOTS:
             held = np.concatenate((held, np.empty_like(held)))
-        y, kept = find_blocks(k, now, next_limit, nest, agenda, states, points, tokens, law, groups, scratch, series)
-        if kept > 2:
-            push_blocks(y, kept, nest, agenda, states, held, points, tokens, law, groups, scratch, series)
-        elif kept == 2:
-            block = agenda.measure[agenda.counts[TOP] - 1]  # it lacks what it cannot get: let that pass
-            block[2] = _PATIENCE * max(block[2], block[3] / now)
+        else:
+            now, next_limit = 10.0 * now, next_limit + max(limit // 4, 1)
     chain, scan, repairs = (int(agenda.counts[i]) for i in (CHAIN, SCAN, REPAIRS))
     return nest, NestedWork(chain, scan, repairs, now, next_limit > limit)
+
+
+@kernel
+def _fill_nest(
+    steps, contacts, tolerance, limit, nest, agenda, states, held, points, tokens, law, groups, scratch, series
+):
+    """Fill blocks and split those that fall short, until nothing is left to do, or something to do it with."""
+    count = agenda.counts
+    while count[SLOTS] < held.shape[0]:
+        k = fill_blocks(steps, contacts, tolerance, nest, agenda, states, held, tokens, law, groups, scratch, series)
+        if k < 0:
+            return _NOTHING
+        if count[CHAIN] + count[SCAN] > limit:
+            return _STEPS
+        y, kept = find_blocks(k, tolerance, limit, nest, agenda, states, points, tokens, law, groups, scratch, series)
+        if kept > 2:
+            push_blocks(y, kept, nest, agenda, states, held, points, tokens, law, groups, scratch, series)
+        elif kept == 2:  # the block lacks what it cannot get: let that pass
+            block = agenda.measure[count[TOP] - 1]
+            block[2] = _PATIENCE * max(block[2], block[3] / tolerance)
+    return _SLOTS

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mdsd_core._jit import inner_kernel, kernel
+from mdsd_core._jit import inner_kernel
 from mdsd_core.transport.nested.groups import mass_between, prefix_state, value
 from mdsd_core.transport.nested.series import (
     LOWER,
@@ -137,7 +137,7 @@ class States(NamedTuple):
     fade: Floats
 
 
-@kernel
+@inner_kernel
 def fill_blocks(steps, contacts, tolerance, nest, agenda, states, held, tokens, law, groups, scratch, series):
     """Fill blocks until none is left (-1), or until a prefix k falls short by more than the tolerance (k).
 

@@ -271,7 +271,7 @@ def _mark_fine(count, kept, drop, points, groups):
         before = height
 
 
-@kernel
+@inner_kernel
 def find_blocks(k, tolerance, limit, nest, agenda, states, points, tokens, law, groups, scratch, series):
     """Find the token that has to hold several blocks, as a prefix k of the block on top of the stack falls short.
 
@@ -309,7 +309,7 @@ def find_blocks(k, tolerance, limit, nest, agenda, states, points, tokens, law, 
         k, inner = broken, y + 1
 
 
-@kernel
+@inner_kernel
 def push_blocks(y, kept, nest, agenda, states, held, points, tokens, law, groups, scratch, series):
     """Replace the block on top of the stack by the blocks of token y, as found by :func:`find_blocks`.
 

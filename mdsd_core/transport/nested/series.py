@@ -24,7 +24,7 @@ derivatives of the integrals by F_x); how much of G is really added is told to t
 
 import numpy as np
 
-from mdsd_core._jit import inline_kernel, inner_kernel
+from mdsd_core._jit import inline_kernel, inner_kernel, kernel
 
 #: Total degree in the weights at which the series of a group of the race is cut.
 DEGREE = 5
@@ -32,7 +32,7 @@ DEGREE = 5
 UPPER, LOWER = 0, 2
 
 
-@inner_kernel
+@kernel
 def new_series(law):
     """An array for a pair of series or a pair of tables, all zero."""
     return np.zeros((law.degree + 1, law.spread + 1, 4))
@@ -181,8 +181,12 @@ def descend(E, G, table, first, last, size, slope, r, share, marginal, short, al
 @inner_kernel
 def include_full(E, G, first, last, tokens, upper, lower):
     """Include the ranks ``first:last``, fully where `upper` or `lower` is 1, not at all where it is 0."""
-    for x in range(first, last):
-        advance(E, G, E, tokens.size[x], tokens.slope[x], upper, lower, 0.0)
+    if E.shape[1] == 1:
+        for x in range(first, last):
+            _advance_closed(E, G, E, tokens.size[x], tokens.slope[x], upper, lower, 0.0)
+    else:
+        for x in range(first, last):
+            advance(E, G, E, tokens.size[x], tokens.slope[x], upper, lower, 0.0)
     settle(E, G, upper, lower)
 
 
