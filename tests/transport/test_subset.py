@@ -19,16 +19,17 @@ from mdsd_core.transport.order import ratio_order
 from mdsd_core.transport.race import race_steps_reference
 from mdsd_core.transport.subset import optimal_acceptance, optimal_acceptance_batch
 from mdsd_core.transport.two_laws import without_replacement_gap
-from tests.instances import adversarial_pairs, dirichlet_pair, random_pairs, softmax_pair
+from tests.instances import COMPILED, adversarial_pairs, dirichlet_pair, fewer, random_pairs, softmax_pair
 from tests.laws import KINDS, all_schemes, conditioned_sets, sequential_sets
 
 ADVERSARIAL = list(adversarial_pairs().values())
+WANTED = 1000 if COMPILED else 30
 
 
 def instances(kind):
-    """At least 1,000 (p, q, scheme) with V in 1..7 and n in 1..4, all adversarial pairs among them."""
+    """At least WANTED (p, q, scheme) with V in 1..7 and n in 1..4, all adversarial pairs among them."""
     per_pair = sum(len(KINDS[kind](n)) for n in (1, 2, 3, 4))
-    count = -(-1000 // per_pair) - len(ADVERSARIAL)
+    count = max(0, -(-WANTED // per_pair) - len(ADVERSARIAL))
     for p, q in ADVERSARIAL + random_pairs(len(kind), count):
         for n in (1, 2, 3, 4):
             for scheme in KINDS[kind](n):
@@ -48,11 +49,11 @@ def test_sorted_prefixes_equal_lp_flow_and_all_subsets(kind):
         assert abs(best.certified_rate() - best.rate) < 1e-13, (p, q, scheme)
         assert best.rate + best.rejection == pytest.approx(1.0, abs=2e-16)
         count += 1
-    assert count >= 1000
+    assert count >= WANTED
 
 
 def test_curve_is_q_minus_p_of_the_prefixes():
-    for p, q in ADVERSARIAL + random_pairs(3, 40):
+    for p, q in ADVERSARIAL + fewer(random_pairs(3, 40), 10):
         for scheme in all_schemes(3):
             best = optimal_acceptance(p, q, scheme)
             assert best.curve.size == best.order.size + 1
@@ -119,6 +120,7 @@ def test_rejection_is_accurate_relative_to_what_the_subset_leaves_out(n):
     assert tiny > 10
 
 
+@pytest.mark.large
 def test_rejection_at_vocabulary_size_is_good_to_the_last_digits():
     for seed, temperature in ((0, 1.0), (1, 0.5)):
         p, q = softmax_pair(np.random.default_rng(seed), 100_000, temperature=temperature)
@@ -158,7 +160,7 @@ FIXED_SET_SCHEMES = [
 ]
 
 
-@pytest.mark.parametrize("V", [50, 1000])
+@pytest.mark.parametrize("V", [50, pytest.param(1000, marks=pytest.mark.large)])
 @pytest.mark.parametrize("scheme", FIXED_SET_SCHEMES, ids=str)
 def test_fixed_sets_equal_a_scan_off_the_set(scheme, V):
     """Brute force, from the formulae: T by sorting, the order by Python, Q of the inner law, every prefix."""
