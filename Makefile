@@ -99,9 +99,9 @@ gpu-check: setup  ## Run the tests that need a GPU, on a GPU; writes _build/gpu_
 	"$(PY)" -m tools.gpu_check
 
 coverage: setup  ## Measure the lines that tests reach, kernels included (compilation off)
-	NUMBA_DISABLE_JIT=1 $(ONE_THREAD) "$(PY)" -m pytest -n 2 -m "not ($(SKIPPED) or large or model)" --doctest-modules \
+	NUMBA_DISABLE_JIT=1 $(ONE_THREAD) "$(PY)" -m pytest -n 2 -m "not ($(SKIPPED) or large or model)" \
 		-W ignore::RuntimeWarning --ignore=tests/book --ignore=tests/notebooks --ignore=tests/tools \
-		--cov=mdsd_core --cov-report=term-missing:skip-covered --cov-fail-under=95 tests mdsd_core $(ARGS)
+		--cov=mdsd_core --cov-report=term-missing:skip-covered --cov-fail-under=95 tests $(ARGS)
 
 mutants: setup  ## Break the rules on purpose, and see that the tests notice
 	$(ONE_THREAD) "$(PY)" -m tests.mutations $(ARGS)

@@ -79,6 +79,7 @@ def test_rules_that_attain_the_optimal_rate(name, scheme):
         assert bounds_of(rule.acceptance(p, q, scheme))[0] == pytest.approx(best, abs=1e-11)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("scheme", [WithoutReplacement(3), DistinctConditioned(3), TopThenSampled(1, 3)], ids=label)
 def test_a_tolerance_costs_what_the_plan_says(scheme):
     losses = []
@@ -141,7 +142,7 @@ def test_one_draft_token_matching_and_deterministic_child():
         assert child == pytest.approx(p[np.argmax(q)], abs=1e-15)
 
 
-@pytest.mark.parametrize("n", [2, 3, 4])
+@pytest.mark.parametrize("n", [2, 3, pytest.param(4, marks=pytest.mark.large)])
 def test_rrs_without_replacement_accepts_at_least_as_much_in_every_context(n):
     """Proved: the level of the residual rises by s Z with s >= 1, and l + Z(l) never falls in l, so that after any
     history of rejections less is left than with replacement. No counterexample was found in 6,000 pairs."""

@@ -182,6 +182,7 @@ def test_intervals_from_sampled_histories_cover():
     assert np.median(widths) < 1e-4
 
 
+@pytest.mark.large
 def test_sampled_histories_of_small_supports():
     """All tokens heavy; as many drafts as tokens; histories that are all alike."""
     from mdsd_core.verifiers._rejection_sampling import rejection_sampled
@@ -200,6 +201,7 @@ def test_sampled_histories_of_small_supports():
     assert mean - half <= exact_rejection(p, q, 2) <= mean + half
 
 
+@pytest.mark.large
 def test_estimates_come_again_and_follow_the_generator_given():
     p, q = softmax_pair(np.random.default_rng(25), 5000)
     rule, scheme = verifier("rrs_without"), WithoutReplacement(5)
