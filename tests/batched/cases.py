@@ -7,7 +7,7 @@ import torch
 
 from mdsd_core.batched import runs_on_tensors, uniforms_for
 from mdsd_core.verifiers import verifier
-from tests.verifiers.cases import PAIRS, combinations
+from tests.verifiers.cases import ALL_PAIRS, combinations
 from tests.verifiers.decision_tree import Injected
 
 #: Every (rule, scheme) that runs on tensors.
@@ -15,7 +15,7 @@ ON_TENSORS = [(rule.name, scheme) for rule, scheme in combinations() if runs_on_
 
 
 def sized(V):
-    return [(p, q) for p, q in PAIRS if p.size == V]
+    return [(p, q) for p, q in ALL_PAIRS if p.size == V]
 
 
 def padded(rows, width=None):

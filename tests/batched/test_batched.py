@@ -19,7 +19,7 @@ from tests.batched.cases import (
     sized,
 )
 from tests.instances import softmax_pair, total_variation
-from tests.verifiers.cases import PAIRS, label
+from tests.verifiers.cases import ALL_PAIRS, label
 from tests.verifiers.decision_tree import LAST, decision_law
 
 RULES = sorted({name for name, _ in ON_TENSORS})
@@ -53,7 +53,7 @@ def test_output_law_is_lossless(name, scheme):
 
 @EACH
 def test_output_law_of_float32_rows_is_within_1e_6(name, scheme):
-    pairs = PAIRS[::7]
+    pairs = ALL_PAIRS[::7]
     rows = []
     for i, (p, q) in enumerate(pairs):
         low_p, low_q = torch.from_numpy(p).float()[None], torch.from_numpy(q).float()[None]
@@ -136,7 +136,7 @@ class _OneRow:
 def test_verify_follows_output_law(name):
     rng = np.random.default_rng(3)
     scheme = next(scheme for scheme in schemes_of(name) if scheme.drafts == 2)
-    for p, q in [PAIRS[i] for i in rng.permutation(len(PAIRS))[: 1 if name == "kseq" else 3]]:
+    for p, q in [ALL_PAIRS[i] for i in rng.permutation(len(ALL_PAIRS))[: 1 if name == "kseq" else 3]]:
         drafts = scheme.sample(q, rng)
         rows = (torch.from_numpy(x)[None] for x in (p, q, drafts))
         law = batched.output_law(name, *rows, scheme)[0].numpy()
