@@ -39,6 +39,15 @@ class Segments(NamedTuple):
         `base` up to its own. It is `rank` for the token's own segment, which beats all ranks below.
     share : ndarray of float64, shape [M]
         Its probability, in (0, 1].
+
+    Examples
+    --------
+    Rank 1 beats rank 0 with one of its two segments only:
+
+    >>> from mdsd_core.schemes import DistinctConditioned
+    >>> found = nested_plan([0.3, 0.3, 0.4], [0.4, 0.3, 0.3], DistinctConditioned(2)).segments()
+    >>> [(int(rank), int(base)) for rank, base in zip(found.rank, found.base, strict=True)]
+    [(0, 0), (1, 0), (1, 1), (2, 0), (2, 2)]
     """
 
     tokens: NDArray[np.int64]
