@@ -73,8 +73,8 @@ def test_a_thousand_instances_are_lossless_and_optimal(record_property):
         emitted, accepted = emission(p, law.astype(np.float64), plan.marginal)
         assert total_variation(emitted, p) <= 1e-12
         assert total_variation(law, plan.marginal) <= 1e-13
-        lost[kind] = max(lost[kind], abs(optimal_acceptance(p, q, scheme).rate - accepted))
-        missed[kind] = max(missed[kind], total_variation(plan.marginal, optimal_marginal(p, q, scheme).r))
+        lost[kind] = max(lost[kind], float(abs(optimal_acceptance(p, q, scheme).rate - accepted)))
+        missed[kind] = max(missed[kind], float(total_variation(plan.marginal, optimal_marginal(p, q, scheme).r)))
     record_property("largest loss of acceptance", lost)
     record_property("largest total variation between the marginal realised and asked for", missed)
     assert lost["softmax"] <= 1e-12
