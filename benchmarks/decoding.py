@@ -32,12 +32,12 @@ import torch
 import transformers
 
 from mdsd_core.decoding.drafters import ModelDrafter
-from mdsd_core.decoding.families import FAMILIES, scheme_family
+from mdsd_core.decoding.families import scheme_family
 from mdsd_core.decoding.generate import as_scorer, generate
 from mdsd_core.decoding.selection import selects
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import load_pair
-from mdsd_core.verifiers import verifiers_for
+from mdsd_core.study.martingale import lossless_cells
 
 TREE = (4, 2, 2)
 SAMPLING, GREEDY = SamplingParams(temperature=0.7), SamplingParams(temperature=0)
@@ -81,14 +81,10 @@ def now(device):
 def rules():
     """(scheme, verifier, tree rule) for all that can fill the tree."""
     found = []
-    for scheme in FAMILIES:
-        if scheme == "spechub":
-            continue
-        family = scheme_family(scheme)
-        names = set(verifiers_for(family(4))) & set(verifiers_for(family(2)))
-        found += [(scheme, name, "node") for name in sorted(names)]
-        if "optimal" in names and selects(family(4)):
-            found.append((scheme, "optimal", "path"))
+    for scheme, name in lossless_cells(TREE):
+        found.append((scheme, name, "node"))
+        if name == "optimal" and selects(scheme_family(scheme)(TREE[0])):
+            found.append((scheme, name, "path"))
     return found
 
 

@@ -351,17 +351,15 @@ def _node_ms(contexts: Contexts, scheme: Scheme, rule: Verifier) -> tuple[float,
     rng = np.random.default_rng(0)
     drawing, verifying = [], []
     chosen = list(contexts.pairs[:: max(1, len(contexts.pairs) // _TIMED)])
-    for p, q in [
-        chosen[0],
-        *chosen * -(-_TIMED // len(chosen)),
-    ]:  # more than once if there are few: a kernel may compile
+    often = -(-_TIMED // len(chosen))  # each context more than once if there are few
+    for p, q in [chosen[0], *chosen * often]:
         started = time.thread_time()
         drafts = scheme.sample(q, rng)
         drawn = time.thread_time()
         rule.prepare(p, q, scheme).verify(drafts, rng)
         drawing.append(drawn - started)
         verifying.append(time.thread_time() - drawn)
-    return 1e3 * statistics.median(drawing[1:]), 1e3 * statistics.median(verifying[1:])
+    return 1e3 * statistics.median(drawing[1:]), 1e3 * statistics.median(verifying[1:])  # the first call may compile
 
 
 def best_setting(settings: Sequence[Setting]) -> Setting:
