@@ -100,6 +100,10 @@ def test_compare_never_exceeds_the_optimum(tmp_path):
     assert out["best"]["tokens_per_round"] == pytest.approx(max(row["tokens_per_round"] for row in rows), abs=1e-9)
     shown = mdsd("compare", tmp_path / "pairs.npz", "-n", 2).stdout
     assert "gap" in shown
+    assert out["enough"] is False
+    assert "3 text(s): too few for the intervals to be relied on (at least 12)" in " ".join(shown.split())
+    np.savez(tmp_path / "one.npz", p=[0.5, 0.5], q=[0.9, 0.1])
+    assert "too few" not in mdsd("compare", tmp_path / "one.npz", "-n", 2).stdout  # no interval
     assert {"without_replacement", "token_matching"} <= set(shown.split())  # in a narrow window too
     assert f"n = 2, {out['best']['scheme']}" in shown
 

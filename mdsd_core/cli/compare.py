@@ -83,6 +83,7 @@ def compare(
                     "contexts": len(contexts.pairs),
                     "texts": len(set(contexts.prompts)),
                     "vocabulary": int(contexts.pairs[0][0].size),
+                    "enough": not _too_few(settings),
                     "depth": depth,
                     "rows": [_row(setting) for setting in settings],
                     "best": _row(best_setting(settings)),
@@ -137,6 +138,11 @@ def _has_interval(setting: "Setting") -> bool:
     return setting.acceptance.prompts > 1 or not setting.exact
 
 
+def _too_few(settings: "Sequence[Setting]") -> bool:
+    """Whether there are intervals over texts, and they rest on too few."""
+    return any(s.acceptance.prompts > 1 and not s.acceptance.enough for s in settings)
+
+
 #: In a window narrower than this, a table with the speeds of models leaves out what `_WIDE` names.
 _WINDOW = 112
 _WIDE = ("interval", "gap", "verify,\nms", "nodes")
@@ -176,6 +182,11 @@ def _print(contexts: "Contexts", settings: "Sequence[Setting]", best: "Setting",
     if narrow:
         left_out = ", ".join(name.replace("\n", " ") for name in _WIDE)
         console.print(f"Also in a window of {_WINDOW} columns, and with --json: {left_out}.")
+    if _too_few(settings):
+        from mdsd_core.study.statistics import ENOUGH_PROMPTS
+
+        texts = max(s.acceptance.prompts for s in settings)
+        console.print(f"{texts} text(s): too few for the intervals to be relied on (at least {ENOUGH_PROMPTS}).")
     if not all(s.exact for s in settings):
         console.print("±: some contexts have a bracket or an interval; the interval takes it in")
     if timed:

@@ -150,6 +150,10 @@ CLAIMS: tuple[Claim, ...] = (
             "largest rise and its largest fall (measured apart)",
             Turn("11_temperature", r"acceptance, same text, .*"),
         ),
+        Evidence(
+            "the same, the turn at a temperature from 0.8 to 1 (measured apart)",
+            Turn("11_temperature", r"acceptance, same text, .*", "temperatures", (0.8, 1.0)),
+        ),
     ),
     Claim(
         "hu-formula",

@@ -1,7 +1,8 @@
 """Where the figures of a claim come from: which values of a results file are its cells, each with its interval."""
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,37 +142,56 @@ class Turn:
     A rise is the difference of a later entry and an earlier one, a fall the reverse, measured apart; of all pairs that
     one counts whose interval reaches highest at its lower end. A monotone list gives a figure <= 0.
 
+    With `between` the list must turn *there*: it rises to an entry whose place lies between the two and falls from it,
+    or falls to it and rises from it.
+
     Attributes
     ----------
     notebook, keys : str
         As for :class:`Values`.
+    axis : str
+        The key of the list that the entries belong to; needed with `between`.
+    between : (float, float) or None
+        Places on the axis, both included.
 
     Examples
     --------
     >>> from mdsd_core.study.results import exact
-    >>> results = Results("11", "ci", {}, {"rate": exact([0.25, 0.75, 0.5], atol=0.0)})
+    >>> values = {"T": exact([0.5, 0.75, 1.0], atol=0.0), "rate": exact([0.25, 0.75, 0.5], atol=0.0)}
+    >>> results = Results("11", "ci", {}, values)
     >>> Turn("11", "rate").cells(results)
     [Cell(label='rate', value=0.25, low=0.25, high=0.25)]
+    >>> Turn("11", "rate", axis="T", between=(0.7, 0.8)).cells(results)[0].label
+    'rate, T 0.7 to 0.8'
+    >>> Turn("11", "rate", axis="T", between=(0.1, 0.2)).cells(results)
+    []
     """
 
     notebook: str
     keys: str
+    axis: str = ""
+    between: tuple[float, float] | None = None
 
     def matching(self, results: Results) -> list[str]:
         """The keys that match."""
         return [key for key in results if re.fullmatch(self.keys, key)]
 
     def cells(self, results: Results) -> list[Cell]:
-        """One cell for each matching list of two or more entries."""
+        """One cell for each matching list of two or more entries, or with an entry inside that lies `between`."""
         found = []
         for key in self.matching(results):
             entries = list(_cells(key, results[key]))
-            pairs = [(a, b) for i, a in enumerate(entries) for b in entries[i + 1 :]]
-            if pairs:
-                rise = max((_less(b, a) for a, b in pairs), key=lambda cell: cell.low)
-                fall = max((_less(a, b) for a, b in pairs), key=lambda cell: cell.low)
-                least = min(rise, fall, key=lambda cell: cell.low)
-                found.append(Cell(key, least.value, least.low, least.high))
+            if self.between is None:
+                label, turns = key, _any_turn(entries)
+            else:
+                first, last = self.between
+                label = f"{key}, {self.axis} {first:g} to {last:g}"
+                places = [first <= place <= last for place in results[self.axis].value]
+                inside = [i for i in range(1, len(entries) - 1) if places[i]]
+                turns = [turn for i in inside for turn in _turns_at(entries, i)]
+            if turns:
+                best = max(turns, key=lambda cell: cell.low)
+                found.append(Cell(label, best.value, best.low, best.high))
         return found
 
 
@@ -226,6 +246,27 @@ Source = Values | Entry | Change | Turn | Differences
 def _less(a: Cell, b: Cell) -> Cell:
     """``a - b``, measured apart: the interval takes both ends at their worst."""
     return Cell(f"{a.label} less {b.label}", a.value - b.value, a.low - b.high, a.high - b.low)
+
+
+def _clearest(cells: Iterable[Cell]) -> Cell:
+    return max(cells, key=lambda cell: cell.low)
+
+
+def _any_turn(entries: list[Cell]) -> list[Cell]:
+    """The smaller of the largest rise and the largest fall; nothing for fewer than two entries."""
+    pairs = list(itertools.combinations(entries, 2))
+    if not pairs:
+        return []
+    rise, fall = _clearest(_less(b, a) for a, b in pairs), _clearest(_less(a, b) for a, b in pairs)
+    return [min(rise, fall, key=lambda cell: cell.low)]
+
+
+def _turns_at(entries: list[Cell], i: int) -> list[Cell]:
+    """How clearly entry i is a peak between its sides, and how clearly a trough."""
+    sides = (entries[:i], entries[i + 1 :])
+    peak = [_clearest(_less(entries[i], other) for other in side) for side in sides]
+    trough = [_clearest(_less(other, entries[i]) for other in side) for side in sides]
+    return [min(both, key=lambda cell: cell.low) for both in (peak, trough)]
 
 
 def _cells(key: str, value: Value) -> Iterator[Cell]:

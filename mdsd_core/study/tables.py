@@ -6,7 +6,14 @@ import numpy as np
 import pandas as pd
 
 from mdsd_core.study.results import Value
-from mdsd_core.study.statistics import Interval, bootstrap_difference, bootstrap_mean, holm, paired_p_value
+from mdsd_core.study.statistics import (
+    ENOUGH_PROMPTS,
+    Interval,
+    bootstrap_difference,
+    bootstrap_mean,
+    holm,
+    paired_p_value,
+)
 
 #: A rule as a table names it: (scheme, verifier), the verifier "bound" for the optimal rate of the scheme.
 Rule = tuple[str, str]
@@ -107,17 +114,30 @@ def compare_rules(
 
 
 def percent(found: Interval, digits: int = 1) -> str:
-    """A mean in percent with its interval.
+    """A mean in percent with its interval; it says so if that rests on too few prompts.
 
     >>> percent(Interval(0.5, 0.45, 0.55, 0.95, 12, 100))
     '50.0 (45.0 to 55.0)'
+    >>> percent(Interval(0.5, 0.25, 0.75, 0.95, 6, 50))
+    '50.0 (25.0 to 75.0), too few'
     """
     mean, low, high = (round(100 * end, digits) + 0.0 for end in (found.mean, found.low, found.high))  # no "-0.0"
-    return f"{mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+    return f"{mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})" + ("" if found.enough else ", too few")
 
 
-def percent_of(value: Value, digits: int = 1, at: int | None = None) -> str:
+def percent_of(value: Value, digits: int = 1, at: int | None = None, *, prompts: int = ENOUGH_PROMPTS) -> str:
     """:func:`percent` of an estimate in a results file, or of one entry of a list of them.
+
+    Parameters
+    ----------
+    value : Value
+        With an interval.
+    digits : int
+        Behind the point.
+    at : int, optional
+        Which entry of a list.
+    prompts : int
+        What the interval rests on; a results file says it apart.
 
     Raises
     ------
@@ -133,4 +153,4 @@ def percent_of(value: Value, digits: int = 1, at: int | None = None) -> str:
     if value.interval is None:
         raise ValueError(f"value must be an estimate, got one that is {value.kind}")
     mean, low, high = (end if at is None else end[at] for end in (value.value, *value.interval))
-    return percent(Interval(mean, low, high, value.level or 0.0, 0, 0), digits)
+    return percent(Interval(mean, low, high, value.level or 0.0, prompts, prompts), digits)

@@ -9,7 +9,7 @@ from mdsd_core.study.claims import CLAIMS
 from mdsd_core.study.published import PAPERS, TABLES
 from mdsd_core.study.results import read_results
 from mdsd_core.study.sources import Change, Differences, Turn
-from mdsd_core.study.verdicts import ABSENT, CONDITION, FAILS, HOLDS, Above, judge
+from mdsd_core.study.verdicts import ABSENT, CONDITION, FAILS, HOLDS, Above, AtMost, judge
 from tools.pages.scorecard import page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,6 +31,14 @@ def test_every_finding_of_both_papers_has_a_claim():
     for claim in CLAIMS:
         if claim.finding is not None:
             assert claim.statement == claim.paper.findings[claim.finding]
+
+
+def test_criteria_are_those_of_the_statements():
+    """Differences and gaps lie above zero; what is claimed to be nothing, or never to happen, is at most rounding."""
+    at_most = {"hu-greedy-optimal": 1e-9, "hu-formula": 0.0, "yang-lossless": 1e-12}
+    for claim, evidence in EVIDENCE:
+        limit = at_most.get(claim.key)
+        assert evidence.criterion == (Above(0.0) if limit is None else AtMost(limit)), claim.key
 
 
 def test_papers_are_in_the_bibliography():
@@ -66,7 +74,9 @@ def test_a_planted_change_of_the_results_changes_the_verdict(claim, evidence):
             axis = results[source.axis].value
             return {key: at(value, [to if place == source.first else 0.0 for place in axis])}
         if isinstance(source, Turn):
-            return {key: at(value, [to if i == 1 else 0.0 for i in range(count)] if to > 0 else list(range(count)))}
+            first, last = source.between or (-1.0, float("inf"))
+            top = next(i for i, t in enumerate(results["temperatures"].value[:-1]) if i and first <= t <= last)
+            return {key: at(value, [to if i == top else 0.0 for i in range(count)] if to > 0 else list(range(count)))}
         to *= getattr(source, "sign", 1)
         changed = {key: at(value, to if count is None else [to] * count)}
         if isinstance(source, Differences):

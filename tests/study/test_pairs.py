@@ -17,7 +17,11 @@ def test_the_pairs_of_both_papers_are_there():
         ("facebook/opt-6.7b", "facebook/opt-125m"),
         ("lmsys/vicuna-7b-v1.3", "double7/vicuna-68m"),
         ("Qwen/Qwen2-7B-Instruct", "Qwen/Qwen2-0.5B-Instruct"),
+        ("huggyllama/llama-7b", "JackFram/llama-160m"),
+        ("lmsys/vicuna-7b-v1.3", "JackFram/llama-68m"),
         ("lmsys/vicuna-7b-v1.3", "JackFram/llama-160m"),
+        ("lmsys/vicuna-7b-v1.3", "double7/vicuna-160m"),
+        ("HuggingFaceTB/SmolLM2-1.7B-Instruct", "HuggingFaceTB/SmolLM2-360M-Instruct"),
         ("HuggingFaceTB/SmolLM2-1.7B-Instruct", "HuggingFaceTB/SmolLM2-135M-Instruct"),
     }
     assert wanted <= {(pair.target, pair.draft) for pair in pairs.values()}

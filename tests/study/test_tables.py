@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdsd_core.study.results import exact
+from mdsd_core.study.results import estimate, exact
 from mdsd_core.study.statistics import holm, paired_p_value
-from mdsd_core.study.tables import compare_rules, mean_of, percent_of, values_of
+from mdsd_core.study.tables import compare_rules, mean_of, percent, percent_of, values_of
 
 A, B = ("greedy", "greedy"), ("greedy", "bound")
 
@@ -60,6 +60,15 @@ def test_a_gap_is_that_to_the_bound_of_the_row(frame):
     rate, gap = mean_of(many, A, seed=0), mean_of(many, A, seed=0, gap=True)
     assert gap.mean == pytest.approx(0.9 - rate.mean, abs=1e-12)
     assert (gap.low, gap.high) == pytest.approx((0.9 - rate.high, 0.9 - rate.low), abs=1e-2)
+
+
+def test_a_figure_from_too_few_prompts_says_so(frame):
+    many, few = (mean_of(frame[frame["pair"] == pair], A, seed=0) for pair in ("many", "few"))
+    assert not percent(many).endswith("too few")
+    assert percent(few).endswith("), too few")
+    kept = estimate(few.mean, (few.low, few.high), atol=0.0)
+    assert percent_of(kept, prompts=5) == percent(few)
+    assert percent_of(kept, prompts=12) == percent(few).removesuffix(", too few")
 
 
 def test_a_value_without_an_interval_is_no_estimate():

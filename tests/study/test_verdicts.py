@@ -119,3 +119,25 @@ def test_a_turn_needs_a_rise_and_a_fall(curve, least):
     values = {"rate": estimate(curve, ([x - width for x in curve], [x + width for x in curve]), atol=0.0)}
     (cell,) = Turn("nb", "rate").cells(results(**values))
     assert (cell.value, cell.low, cell.high) == pytest.approx((least, least - 2 * width, least + 2 * width))
+
+
+@pytest.mark.parametrize(
+    ("curve", "between", "least"),
+    [
+        ([0.5, 0.5, 0.7, 0.6], (0.8, 1.0), 0.1),  # a peak at 0.9
+        ([0.9, 0.7, 0.4, 0.6], (0.8, 1.0), 0.2),  # a trough there
+        ([0.5, 0.7, 0.6, 0.1], (0.8, 1.0), 0.1),  # a peak at 0.7, and still above the first at 0.9
+        ([0.5, 0.9, 0.6, 0.7], (0.5, 0.7), 0.3),  # elsewhere
+        ([0.1, 0.2, 0.3, 0.4], (0.8, 1.0), -0.1),
+    ],
+)
+def test_a_turn_at_a_place_rises_to_it_and_falls_from_it(curve, between, least):
+    width = 0.02
+    ends = ([x - width for x in curve], [x + width for x in curve])
+    values = {"T": exact([0.5, 0.7, 0.9, 1.5], atol=0), "rate": estimate(curve, ends, atol=0.0)}
+    (cell,) = Turn("nb", "rate", "T", between).cells(results(**values))
+    assert (cell.value, cell.low, cell.high) == pytest.approx((least, least - 2 * width, least + 2 * width))
+    assert cell.label == f"rate, T {between[0]:g} to {between[1]:g}"
+    # the ends of the axis have one side only, and a profile may lack the place: no cell
+    assert Turn("nb", "rate", "T", (1.2, 2.0)).cells(results(**values)) == []
+    assert Turn("nb", "rate", "T", (0.75, 0.85)).cells(results(**values)) == []

@@ -12,7 +12,16 @@ from mdsd_core.models import ModelMissing, load_pair
 from mdsd_core.prompts import load_prompts
 from mdsd_core.study.contexts import draw_continuations, store_reference
 from mdsd_core.study.forcing import positions
-from mdsd_core.study.measure import BOUND, COLUMNS, SettingsDiffer, SweepIncomplete, SweepPlan, measure, scheme_of
+from mdsd_core.study.measure import (
+    BOUND,
+    COLUMNS,
+    SettingsDiffer,
+    SweepIncomplete,
+    SweepPlan,
+    measure,
+    scheme_of,
+    sources,
+)
 from mdsd_core.study.measure import store as store_module
 from mdsd_core.study.measure.table import SCHEMA, SUMMARY, summarize
 from mdsd_core.study.pairs import Pair, find_pair
@@ -151,6 +160,19 @@ def test_fixed_texts_are_labelled_and_shared_by_the_temperatures(tmp_path, plan,
     assert set(frame["draft_temperature"]) == {1.0}
     one, other = (part.set_index(["prompt", "position"]).index for _, part in frame.groupby("temperature"))
     assert one.equals(other)
+
+
+def test_a_model_is_loaded_once(tmp_path, plan, monkeypatch):
+    loaded = []
+    for name in ("load_model", "load_pair"):
+        load = getattr(sources, name)
+        monkeypatch.setattr(sources, name, lambda *a, load=load, name=name, **k: loaded.append(name) or load(*a, **k))
+    monkeypatch.setattr(sources, "_LOADED", [])
+    several = dataclasses.replace(plan, prompts=3, temperatures=(0.5, 1.0))  # two batches of texts, six texts
+    measure(several, tmp_path / "out")
+    assert loaded == ["load_model", "load_pair"]  # one target, one draft to it
+    measure(dataclasses.replace(plan, prompts=2), tmp_path / "again")  # another sweep in the same process
+    assert loaded == ["load_model", "load_pair"]
 
 
 def test_texts_stored_with_the_project_are_used(tmp_path, plan):
