@@ -184,7 +184,12 @@ CLAIMS: tuple[Claim, ...] = (
             Differences("06_verifiers", r"acceptance, (RRS, .*), n=[2-4]", r"acceptance, \1, n=1"),
         ),
         Evidence(
-            "the same for RRS and K-SEQ at ten drafts less that at one",
+            "acceptance of RRS with and without replacement and of K-SEQ less that of one draft, by pair and task, "
+            "n = 3, T = 0.7, paired by prompt",
+            Values("10_main_table", r"more than one draft, .*"),
+        ),
+        Evidence(
+            "acceptance of RRS and K-SEQ at ten drafts less that at one",
             Change("12_number_of_drafts", r"acceptance, (RRS, .*|K-SEQ)", "drafts", 10, 1),
         ),
         Evidence(

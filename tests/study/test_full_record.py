@@ -29,6 +29,7 @@ def test_the_main_table_has_all_pairs_tasks_and_rules_with_intervals_and_marks()
     for cell in (f"{draft}, {task}" for draft in drafts for task in tasks):
         assert all(run[f"acceptance, {cell}, {label}"].interval for label in (*rules, *bounds))
         assert all(run[f"gap, {cell}, {label}"].interval for label in rules if label != "greedy")
+        assert all(run[f"more than one draft, {cell}, {label}"].interval for label in ("RRS", "K-SEQ", "RRS without"))
         own = run[f"acceptance, {cell}, greedy"].value
         assert own == pytest.approx(run[f"acceptance, {cell}, greedy drafts: bound"].value, abs=1e-9)
         for label in ("bound: without - with replacement", "RRS: without - with replacement", "greedy - RRS without"):
