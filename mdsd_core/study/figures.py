@@ -19,7 +19,11 @@ from typing import Any
 
 import matplotlib as mpl
 from cycler import cycler
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.legend import Legend
+from matplotlib.transforms import ScaledTranslation
 
 from mdsd_core.study.provenance import made, provenance_line
 from mdsd_core.study.results import results_folder, write_json
@@ -61,6 +65,64 @@ def use_style() -> None:
     settings.update(_STYLE)
 
 
+#: A legend stays inside its axes while it takes no more than these shares of their width and of their area.
+_WIDEST, _LARGEST = 0.75, 0.15
+
+
+def _readable_legends(fig: Figure) -> None:
+    """Set legends in letters no smaller than those of the ticks, and give them the room that this takes.
+
+    One that grows too large for its axes goes below them; one of the figure gets as many columns as fit.
+    """
+    size = FontProperties(size=mpl.rcParams["xtick.labelsize"]).get_size_in_points()
+    for legend in list(fig.legends):
+        if _enlarged(legend, size):
+            _fit_columns(fig, legend, size)
+    grown = [(axes, own) for axes in fig.axes if (own := axes.get_legend()) is not None and _enlarged(own, size)]
+    layout = fig.get_layout_engine()
+    if grown and layout is not None:
+        layout.execute(fig)  # the axes get their sizes
+    for axes, own in grown:
+        _place(axes, own)
+
+
+def _enlarged(legend: Legend, size: float) -> bool:
+    """Whether there were letters smaller than `size`; they have that size then."""
+    small = [text for text in legend.get_texts() if text.get_fontsize() < size]
+    for text in small:
+        text.set_fontsize(size)
+    return bool(small)
+
+
+def _fit_columns(fig: Figure, legend: Legend, size: float) -> None:
+    """Make a legend outside the axes anew, in the most columns that are no wider than the figure."""
+    outside = getattr(legend, "_outside_loc", None)
+    if outside is None:
+        return
+    labels = [text.get_text() for text in legend.get_texts()]
+    known: dict[str, Any] = dict(zip(labels, legend.legend_handles, strict=True))
+    for axes in reversed(fig.axes):  # what the handles of the legend were drawn after
+        known.update((label, one) for one, label in zip(*axes.get_legend_handles_labels()) if label in known)
+    fewer = legend._ncols
+    while legend.get_window_extent().width > 0.98 * fig.bbox.width and fewer > 1:
+        fewer -= 1
+        legend.remove()
+        place = f"outside {outside} center"
+        legend = fig.legend([known[label] for label in labels], labels, loc=place, ncols=fewer, fontsize=size)
+
+
+def _place(axes: Axes, legend: Legend) -> None:
+    """Leave a legend in its axes if it is small there, else put it below them and what stands below them."""
+    box, frame = legend.get_window_extent(), axes.bbox
+    if box.width <= _WIDEST * frame.width and box.width * box.height <= _LARGEST * frame.width * frame.height:
+        return
+    below = axes.xaxis.get_tightbbox()
+    drop = 0.0 if below is None else (frame.y0 - below.y0) / axes.figure.dpi
+    shift = ScaledTranslation(0, -drop, axes.figure.dpi_scale_trans)
+    legend.set_loc("upper center")
+    legend.set_bbox_to_anchor((0.5, 0.0), transform=axes.transAxes + shift)
+
+
 def save_figure(
     fig: Figure,
     name: str,
@@ -94,7 +156,8 @@ def save_figure(
 
     Notes
     -----
-    The bytes of the PNG depend on the figure and on matplotlib's version only: no date, no transparency.
+    The bytes of the PNG depend on the figure and on matplotlib's version only: no date, no transparency. Legends get
+    letters no smaller than those of the ticks; one that becomes too large for its axes is put below them.
 
     Examples
     --------
@@ -107,6 +170,7 @@ def save_figure(
         raise ValueError(f"name must be a plain file name without suffix, got {name!r}")
     target = Path(folder) if folder is not None else results_folder() / "figures"
     target.mkdir(parents=True, exist_ok=True)
+    _readable_legends(fig)
     fig.savefig(target / f"{name}.png", format="png", facecolor="white", transparent=False, metadata={"Software": None})
     source = made()
     note = {"figure": name, "notebook": notebook, "parameters": dict(parameters), "made": source}

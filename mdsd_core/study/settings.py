@@ -379,7 +379,7 @@ def draw_settings(settings: Sequence[Setting]) -> Figure:
     >>> len(draw_settings(compare_settings(contexts, [1, 2])).axes)
     2
     """
-    figure = Figure(figsize=(10.0, 5.6), layout="constrained")
+    figure = Figure(figsize=(10.0, 6.0), layout="constrained")
     left, right = figure.subplots(1, 2)
     schemes = list(dict.fromkeys(s.scheme for s in settings))
     rules = list(dict.fromkeys(s.verifier for s in settings))
@@ -419,5 +419,5 @@ def draw_settings(settings: Sequence[Setting]) -> Figure:
     ]
     if timed:
         handles.append(Line2D([], [], color="0.4", linestyle=":", label="as fast as plain decoding"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=5, fontsize=8)
+    figure.legend(handles=handles, loc="outside lower center", ncols=4)
     return figure

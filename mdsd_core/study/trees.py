@@ -276,7 +276,7 @@ def draw_round(record: RecordedRound, decode: Callable[[int], str]) -> Figure:
             (_FINAL, "resampled" if record.resampled else "bonus"),
         )
     ]
-    fig.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=10)
+    fig.legend(handles=handles, loc="outside lower center", ncols=4)
     return fig
 
 
@@ -379,5 +379,5 @@ def draw_residual(record: RecordedRound, decode: Callable[[int], str], tokens: i
     ]
     ax.set_xticks(x, names, fontsize=9)
     ax.set_ylabel("probability")
-    ax.legend(fontsize=10)
+    ax.legend()
     return fig
