@@ -12,6 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 from mdsd_core.cli import app
+from mdsd_core.verifiers.interface import _REGISTRY
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -60,13 +61,33 @@ def test_the_text_generation_prints_lines_like_these():
     assert printed.rstrip().endswith("draft  bonus  resampled")
 
 
+def example():
+    """The names that the library example defines: p and q are those of the commands below it."""
+    found = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(re.search(r"```python\n(.*?)```", README, re.DOTALL)[1], "README.md", "exec"), found)
+    return found
+
+
 @pytest.mark.parametrize("name", ["bound", "compare"])
 def test_the_commands_for_arrays_run(name, tmp_path, monkeypatch):
-    ((command, _),) = [pair for pair in CONSOLE if f" {name} " in pair[0]]
+    ((command, printed),) = [pair for pair in CONSOLE if f" {name} " in pair[0]]
     monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    np.savez("mine.npz", p=rng.dirichlet(np.ones(6), 2), q=rng.dirichlet(np.ones(6), 2))
-    assert mdsd(command).strip()
+    np.savez("mine.npz", p=example()["p"], q=example()["q"])
+    shown = [line.rstrip() for line in mdsd(command).strip().splitlines()]
+    assert shown
+    if printed:
+        assert shown == [line.rstrip() for line in printed.strip().splitlines()]
+
+
+def test_an_output_of_a_command_for_arrays_is_shown():
+    assert any(printed for command, printed in CONSOLE if " bound " in command)
+
+
+def test_it_names_every_verifier():
+    named = set(re.findall(r'`(?:verifier\()?"(\w+)"\)?`', README))
+    assert named == set(_REGISTRY)
+    assert f"| verifiers | {len(_REGISTRY)}, each lossless by enumeration |" in README
 
 
 def test_the_table_of_notebooks_is_complete_and_asks_questions():
