@@ -41,6 +41,28 @@ def test_the_drawing_shows_every_import():
     assert all(f">{part}</text>" in drawing for part in uses)
 
 
+def test_the_drawing_knows_which_parts_need_torch():
+    needs = re.compile(r"^\s*(import|from) (torch|transformers)\b", re.MULTILINE)
+    uses, heavy = architecture.imports(HERE), set()
+    for part in uses:
+        place = HERE.root / "mdsd_core" / part
+        sources = place.rglob("*.py") if place.is_dir() else [place.with_suffix(".py")]
+        if any(needs.search(path.read_text(encoding="utf-8")) for path in sources):
+            heavy.add(part)
+    for _ in uses:
+        heavy |= {part for part, used in uses.items() if used & heavy}
+    assert heavy == architecture.HEAVY
+
+
+def test_the_page_explains_the_dashed_arrows():
+    across = {(part, name) for part, used in architecture.up(architecture.imports(HERE)).items() for name in used}
+    assert across == {("schemes", "transport"), ("transport", "verifiers")}, "say it in architecture.md"
+    root = HERE.root / "mdsd_core"
+    race = [path.name for path in (root / "schemes").glob("*.py") if "mdsd_core.transport" in path.read_text()]
+    plans = [path.name for path in (root / "transport").rglob("*.py") if "mdsd_core.verifiers" in path.read_text()]
+    assert (race, plans) == (["sequential.py"], ["priority.py"])
+
+
 def test_the_lower_parts_know_nothing_of_the_upper_ones():
     uses = architecture.imports(HERE)
     upper = {"decoding", "batched", "models", "study", "cli"}
