@@ -54,8 +54,11 @@ $(VENV)/.stamp-lock: requirements.lock $(VENV)/.stamp-venv
 	"$(PY)" -m pip install --no-compile -r requirements.lock
 	@touch $@
 
+# Two notebooks import benchmarks/, which is no part of the package: the folder of the repository goes onto the path.
 $(VENV)/.stamp-package: pyproject.toml $(VENV)/.stamp-lock
 	"$(PY)" -m pip install --no-compile --no-deps -e .
+	@"$(PY)" -c "import os, pathlib, sysconfig; \
+		pathlib.Path(sysconfig.get_path('purelib'), 'mdsd_repository.pth').write_text(os.getcwd() + '\n')"
 	@touch $@
 
 $(VENV)/.stamp-assets: assets.lock $(VENV)/.stamp-lock | $(VENV)/.stamp-package
