@@ -14,7 +14,7 @@ def table(after):
     """The first table behind a heading, as rows of cells."""
     lines = PAGE.split(after)[1].split("\n\n")
     rows = next(part for part in lines if part.startswith("| ")).splitlines()[2:]
-    return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows]
+    return [[cell.strip() for cell in row.strip("| ").split("|")] for row in rows]
 
 
 def test_every_scheme_has_a_row():
