@@ -70,20 +70,22 @@ _WIDEST, _LARGEST = 0.75, 0.15
 
 
 def _readable_legends(fig: Figure) -> None:
-    """Set legends in letters no smaller than those of the ticks, and give them the room that this takes.
+    """Set legends in letters no smaller than those of the ticks; the figure grows by the room that this takes.
 
     One that grows too large for its axes goes below them; one of the figure gets as many columns as fit.
     """
     size = FontProperties(size=mpl.rcParams["xtick.labelsize"]).get_size_in_points()
+    more = [0.0]
     for legend in list(fig.legends):
+        before = legend.get_window_extent().height
         if _enlarged(legend, size):
-            _fit_columns(fig, legend, size)
+            more.append(_fit_columns(fig, legend, size).get_window_extent().height - before)
     grown = [(axes, own) for axes in fig.axes if (own := axes.get_legend()) is not None and _enlarged(own, size)]
     layout = fig.get_layout_engine()
     if grown and layout is not None:
         layout.execute(fig)  # the axes get their sizes
-    for axes, own in grown:
-        _place(axes, own)
+    more += [own.get_window_extent().height for axes, own in grown if _put_below(axes, own)]
+    fig.set_figheight(fig.get_figheight() + max(more) / fig.dpi)
 
 
 def _enlarged(legend: Legend, size: float) -> bool:
@@ -94,33 +96,32 @@ def _enlarged(legend: Legend, size: float) -> bool:
     return bool(small)
 
 
-def _fit_columns(fig: Figure, legend: Legend, size: float) -> None:
-    """Make a legend outside the axes anew, in the most columns that are no wider than the figure."""
-    outside = getattr(legend, "_outside_loc", None)
-    if outside is None:
-        return
+def _fit_columns(fig: Figure, legend: Legend, size: float) -> Legend:
+    """The legend, if it lies outside the axes, in the most columns that are no wider than the figure."""
+    outside, columns = getattr(legend, "_outside_loc", None), legend._ncols
     labels = [text.get_text() for text in legend.get_texts()]
     known: dict[str, Any] = dict(zip(labels, legend.legend_handles, strict=True))
     for axes in reversed(fig.axes):  # what the handles of the legend were drawn after
         known.update((label, one) for one, label in zip(*axes.get_legend_handles_labels()) if label in known)
-    fewer = legend._ncols
-    while legend.get_window_extent().width > 0.98 * fig.bbox.width and fewer > 1:
-        fewer -= 1
+    while outside and columns > 1 and legend.get_window_extent().width > 0.98 * fig.bbox.width:
+        columns -= 1
         legend.remove()
         place = f"outside {outside} center"
-        legend = fig.legend([known[label] for label in labels], labels, loc=place, ncols=fewer, fontsize=size)
+        legend = fig.legend([known[label] for label in labels], labels, loc=place, ncols=columns, fontsize=size)
+    return legend
 
 
-def _place(axes: Axes, legend: Legend) -> None:
-    """Leave a legend in its axes if it is small there, else put it below them and what stands below them."""
+def _put_below(axes: Axes, legend: Legend) -> bool:
+    """Put a legend that is too large for its axes below them and what stands there; whether it was."""
     box, frame = legend.get_window_extent(), axes.bbox
     if box.width <= _WIDEST * frame.width and box.width * box.height <= _LARGEST * frame.width * frame.height:
-        return
+        return False
     below = axes.xaxis.get_tightbbox()
     drop = 0.0 if below is None else (frame.y0 - below.y0) / axes.figure.dpi
     shift = ScaledTranslation(0, -drop, axes.figure.dpi_scale_trans)
     legend.set_loc("upper center")
     legend.set_bbox_to_anchor((0.5, 0.0), transform=axes.transAxes + shift)
+    return True
 
 
 def save_figure(
