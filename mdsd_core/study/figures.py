@@ -90,7 +90,7 @@ def _readable_legends(fig: Figure) -> None:
 
 def _enlarged(legend: Legend, size: float) -> bool:
     """Whether there were letters smaller than `size`; they have that size then."""
-    small = [text for text in legend.get_texts() if text.get_fontsize() < size]
+    small = [text for text in legend.get_texts() if float(text.get_fontsize()) < size]
     for text in small:
         text.set_fontsize(size)
     return bool(small)
@@ -98,7 +98,7 @@ def _enlarged(legend: Legend, size: float) -> bool:
 
 def _fit_columns(fig: Figure, legend: Legend, size: float) -> Legend:
     """The legend, if it lies outside the axes, in the most columns that are no wider than the figure."""
-    outside, columns = getattr(legend, "_outside_loc", None), legend._ncols
+    outside, columns = getattr(legend, "_outside_loc", None), int(getattr(legend, "_ncols", 1))
     labels = [text.get_text() for text in legend.get_texts()]
     known: dict[str, Any] = dict(zip(labels, legend.legend_handles, strict=True))
     for axes in reversed(fig.axes):  # what the handles of the legend were drawn after
@@ -106,7 +106,7 @@ def _fit_columns(fig: Figure, legend: Legend, size: float) -> Legend:
     while outside and columns > 1 and legend.get_window_extent().width > 0.98 * fig.bbox.width:
         columns -= 1
         legend.remove()
-        place = f"outside {outside} center"
+        place: Any = f"outside {outside} center"
         legend = fig.legend([known[label] for label in labels], labels, loc=place, ncols=columns, fontsize=size)
     return legend
 
