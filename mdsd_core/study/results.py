@@ -13,6 +13,7 @@ The file lies in ``results/`` of the checkout (or in ``$MDSD_RESULTS``). The val
 folders below, ``reference/<profile>/<folder>/``, because a change there makes every notebook run anew.
 """
 
+import difflib
 import json
 import math
 import os
@@ -79,7 +80,12 @@ class Results:
 
     def __getitem__(self, key: str) -> Value:
         if key not in self.values:
-            raise KeyError(f"results of {self.name} have no value {key!r}; they have {', '.join(sorted(self.values))}")
+            near = difflib.get_close_matches(key, self.values, n=3, cutoff=0.0)
+            raise KeyError(
+                f"results of {self.name} ({self.profile}) have no value {key!r} among their {len(self.values)}"
+                + (f"; the nearest: {'; '.join(near)}" if near else "")
+                + ". If the notebook writes it now, run it anew with this profile."
+            )
         return self.values[key]
 
     def __iter__(self) -> Iterator[str]:

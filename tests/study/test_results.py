@@ -99,6 +99,6 @@ def test_reading_refuses_other_files(tmp_path):
         read_results(tmp_path / "x.json")
 
 
-def test_an_unknown_key_names_the_known_ones(tmp_path):
-    with pytest.raises(KeyError, match="they have rate"):
+def test_an_unknown_key_names_the_nearest_ones(tmp_path):
+    with pytest.raises(KeyError, match="among their 1; the nearest: rate"):
         read_results(written(tmp_path, entry()))["rat"]
