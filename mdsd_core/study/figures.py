@@ -47,6 +47,7 @@ _STYLE: dict[str, Any] = {
     "font.size": 11,
     "grid.alpha": 0.3,
     "legend.frameon": False,
+    "legend.handlelength": 2.8,  # a dashed line with a marker can be told from a solid one
     "lines.markersize": 5,
     "savefig.dpi": 150,
     "savefig.facecolor": "white",
