@@ -20,6 +20,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from tests.batched.mutations import BATCHED
+from tests.decoding.mutations import DECODING
 from tests.mutant import mutated
 from tests.transport.mutations import TRANSPORT
 from tests.verifiers.mutations import VERIFIERS
@@ -27,7 +28,7 @@ from tests.verifiers.mutations import VERIFIERS
 ROOT = Path(__file__).resolve().parent.parent
 TIMEOUT = 600
 
-CATALOGUE = [*VERIFIERS, *BATCHED, *TRANSPORT]
+CATALOGUE = [*VERIFIERS, *BATCHED, *TRANSPORT, *DECODING]
 
 #: What runs in every test run: a few that are quick to see.
 SAMPLE = (

@@ -1,14 +1,25 @@
 """The command line, in process, on tiny random models."""
 
+import io
 import json
+import re
+import signal
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from mdsd_core.cli import app
 from mdsd_core.cli.generate import Printer
+from mdsd_core.cli.runs import transforms
+from mdsd_core.decoding import counted
+from mdsd_core.decoding.loop import DecodingLoop
+from mdsd_core.decoding.ngram import WittenBellTrigram
 from mdsd_core.decoding.request import StreamEvent
+from mdsd_core.distributions import SamplingParams
 from mdsd_core.schemes import WithoutReplacement
 from mdsd_core.transport.subset import optimal_acceptance
 
@@ -70,6 +81,60 @@ def test_a_trigram_of_the_users_text(tmp_path):
     text.write_text("the cat sat on the mat\n\nthe dog sat on the cat")
     out = json.loads(mdsd("generate", "the ", *TINY, "--draft", f"ngram:{text}", "--json").stdout)
     assert out["metrics"]["drawn"] > 0
+
+
+def test_the_trigram_of_the_packaged_prompts_and_of_kept_counts(tmp_path, monkeypatch):
+    monkeypatch.setattr(counted, "load_prompts", lambda name: [SimpleNamespace(text="the cat sat on the cat")])
+    monkeypatch.setattr(counted, "cache_dir", lambda: tmp_path)
+    of_prompts = json.loads(mdsd("generate", "the ", *TINY, "--draft", "ngram", "--json").stdout)
+    assert of_prompts["metrics"]["drawn"] > 0
+    (kept,) = (tmp_path / "ngram").iterdir()
+    of_counts = json.loads(mdsd("generate", "the ", *TINY, "--draft", f"ngram:{kept}", "--json").stdout)
+    assert of_counts["tokens"] == of_prompts["tokens"]
+    assert of_counts["metrics"]["accepted"] == of_prompts["metrics"]["accepted"]
+    WittenBellTrigram.fit([[0, 1]], 5).save(tmp_path / "other.npz")
+    refused = mdsd("generate", "the ", *TINY, "--draft", f"ngram:{tmp_path / 'other.npz'}", code=2)
+    assert "was made for 5 tokens, but the target has 257" in " ".join(refused.stderr.split())
+
+
+def interrupt_the_third_round(monkeypatch):
+    step, calls = DecodingLoop.step, []
+
+    def interrupted(self):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return step(self)
+
+    monkeypatch.setattr(DecodingLoop, "step", interrupted)
+
+
+def test_an_interrupt_keeps_the_text_and_has_an_exit_code(monkeypatch):
+    whole = json.loads(mdsd("generate", "hello", *TINY, "--json").stdout)
+    with monkeypatch.context() as patch:
+        interrupt_the_third_round(patch)
+        out = json.loads(mdsd("generate", "hello", *TINY, "--json", code=130).stdout)
+    assert out["finish_reason"] == "interrupted"
+    assert 2 <= len(out["tokens"]) < 12
+    assert out["tokens"] == whole["tokens"][: len(out["tokens"])]
+    with monkeypatch.context() as patch:
+        interrupt_the_third_round(patch)
+        assert "interrupted" in mdsd("generate", "hello", *TINY, code=130).stdout
+    monkeypatch.setattr("mdsd_core.cli.runs.load_setup", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    for command in (["generate", "hello"], ["bench"]):  # while models are loaded: nothing to keep, no trace
+        assert "Traceback" not in mdsd(*command, code=130).output
+
+
+def test_tokens_are_coloured_by_where_they_came_from(monkeypatch):
+    shown = io.StringIO()
+    console = Console(file=shown, force_terminal=True, color_system="truecolor", no_color=False, highlight=False)
+    monkeypatch.setattr(sys.modules[Printer.__module__], "console", console)
+    printer = Printer(lambda tokens: "".join("abc"[token] for token in tokens))
+    printer(StreamEvent(0, (0, 1, 2), ("draft", "bonus", "resampled"), (0.0,) * 3, None))
+    pieces = dict(re.findall(r"((?:\x1b\[[\d;]+m)?)([abc])", shown.getvalue().replace("\x1b[0m", "")))
+    assert sorted(pieces.values()) == ["a", "b", "c"]
+    assert len(pieces) == 3  # three styles, that of the bonus being none
+    assert pieces[""] == "b"
 
 
 def test_tokens_that_split_a_character_wait_for_the_rest(capsys):
@@ -145,6 +210,27 @@ def test_bench_says_whether_drafts_pay():
     assert "pay" in mdsd("bench", *args).stdout
 
 
+def test_bench_names_the_transforms_that_it_applies():
+    args = ["--target", "tiny-random", "--draft", "tiny-random-draft", "--tree", "2", "-m", "3", "--repeat", "1"]
+    settings = json.loads(mdsd("bench", *args, "-t", "1", "--json").stdout)["settings"]
+    assert settings["target_sampling"] == {"temperature": 1.0, "top_k": None, "top_p": 1.0, "min_p": 0.0}
+    assert settings["draft_sampling"] == settings["target_sampling"]
+    shown = " ".join(mdsd("bench", *args, "-t", "1").stdout.split())
+    assert "without_replacement, rrs_without; temperature 1, no filters" in shown
+    assert transforms(SamplingParams(0.5, top_k=4, min_p=0.1)) == "temperature 0.5, top_k 4, min_p 0.1"
+
+
+def test_precision_and_place_of_the_models():
+    args = ["--device", "cpu", "--dtype", "float32"]
+    assert len(json.loads(mdsd("generate", "hello", *TINY, *args, "--json").stdout)["tokens"]) == 12
+    assert json.loads(mdsd("models", "check", "tiny-random", *args, "--json").stdout)["problems"] == []
+
+
+def test_a_model_that_fails_its_check_has_an_exit_code(monkeypatch):
+    monkeypatch.setattr("mdsd_core.models.tokenizer_problems", lambda *_: ["257 ids for 300 logits"])
+    assert json.loads(mdsd("models", "check", "tiny-random", "--json", code=2).stdout)["problems"]
+
+
 def test_models_are_listed_and_checked():
     assert "smollm2-135m-skip4" in mdsd("models", "list").stdout
     assert json.loads(mdsd("models", "list", "--json").stdout)["models"]
@@ -165,6 +251,10 @@ def test_models_are_listed_and_checked():
         (["generate", "hi", *TINY, "--top-p", "0"], 2, "top_p"),
         (["generate", "hi", *TINY, "--draft", "ngram:/no/such/file"], 2, "there is no file"),
         (["generate", "hi", *TINY, "--draft", "/no/such/folder"], 3, "could not be loaded"),
+        (["generate", "hi", *TINY, "--device", "gpu9"], 2, "device must be one that torch knows"),
+        (["generate", "hi", *TINY, "--device", "cuda:99"], 2, "GPUs on this machine; use 'cpu'"),
+        (["bench", "--target", "tiny-random", "--draft", "none", "--dtype", "float99"], 2, "such as 'bfloat16'"),
+        (["generate", "", *TINY, "--raw"], 2, "must hold at least one token id"),
         (["bound", "nothing.json"], 2, "there is no file"),
         (["compare"], 2, "give a file with p and q, or --target and --draft"),
         (["compare", "--target", "tiny-random"], 2, "give a file with p and q, or --target and --draft"),

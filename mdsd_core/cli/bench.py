@@ -7,7 +7,19 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from mdsd_core.cli.console import Draft, Json, SchemeName, Target, Temperature, VerifierName, console, print_json
+from mdsd_core.cli.console import (
+    Device,
+    DeviceMap,
+    Draft,
+    Json,
+    Precision,
+    SchemeName,
+    Target,
+    Temperature,
+    VerifierName,
+    console,
+    print_json,
+)
 from mdsd_core.cli.console import reported as reported_errors
 
 
@@ -25,15 +37,18 @@ def bench(
     prompt: Annotated[str, typer.Option(help="The prompt.")] = "Explain how tides work.",
     max_new_tokens: Annotated[int, typer.Option("--max-new-tokens", "-m", min=1)] = 64,
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each; the median counts.")] = 3,
+    device: Device = "cpu",
+    device_map: DeviceMap = None,
+    dtype: Precision = None,
     as_json: Json = False,
 ) -> None:
     """Tokens per second with and without drafts. Nothing is hidden: where drafts do not pay, the table says so."""
     with reported_errors():
-        from mdsd_core.cli.runs import describe, load_setup
+        from mdsd_core.cli.runs import describe, load_setup, transforms
         from mdsd_core.decoding.generate import generate
         from mdsd_core.distributions import SamplingParams
 
-        setup = load_setup(target, draft)
+        setup = load_setup(target, draft, device=device, device_map=device_map, dtype=dtype)
         sampling = SamplingParams(temperature)
         ids = setup.language_model.encode(prompt, chat=True)
         trees = ["none", *tree]
@@ -72,7 +87,11 @@ def bench(
             settings = {"target": target, "draft": draft, "scheme": scheme, "verifier": verifier, "repeat": repeat}
             print_json({"settings": {**settings, **describe(sampling, None)}, "rows": rows})
             return
-        table = Table("tree", "tokens/s", "against plain", "block efficiency", title=f"{target}, drafts by {draft}")
+        table = Table(
+            *("tree", "tokens/s", "against plain", "block efficiency"),
+            title=f"{target}, drafts by {draft}",
+            caption=f"{scheme}, {verifier}; {transforms(sampling)}; {max_new_tokens} new tokens, median of {repeat}",
+        )
         for row in rows:
             pays = "" if row["tree"] == "none" else " pays" if row["speedup"] > 1 else " does not pay"
             table.add_row(

@@ -11,7 +11,18 @@ from rich.progress import Progress
 from rich.table import Table
 
 from mdsd_core.cli.arrays import Numbers, read_pairs
-from mdsd_core.cli.console import DraftTemperature, Json, Temperature, console, errors, print_json, reported
+from mdsd_core.cli.console import (
+    Device,
+    DeviceMap,
+    DraftTemperature,
+    Json,
+    Precision,
+    Temperature,
+    console,
+    errors,
+    print_json,
+    reported,
+)
 
 if TYPE_CHECKING:
     from mdsd_core.study.settings import Contexts, RoundCost, Setting
@@ -49,6 +60,9 @@ def compare(
     ] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Of the texts.", rich_help_panel=_OF_PAIR)] = 0,
     plot: Annotated[Path | None, typer.Option(help="Draw the comparison too: a .png, .svg or .pdf file.")] = None,
+    device: Device = "cpu",
+    device_map: DeviceMap = None,
+    dtype: Precision = None,
     as_json: Json = False,
 ) -> None:
     """Which setting to use: acceptance, distance from the optimum, tokens a round and cost of every one.
@@ -70,8 +84,9 @@ def compare(
         else:
             assert target is not None
             assert draft is not None
+            where = {"device": device, "device_map": device_map, "dtype": dtype}
             contexts, costs = _of_models(
-                target, draft, temperature, draft_temperature, prompt_set, prompts, tokens, stride, depth, seed
+                target, draft, temperature, draft_temperature, prompt_set, prompts, tokens, stride, depth, seed, where
             )
         with _bar(count_settings(n)) as progress:
             settings = compare_settings(contexts, n, costs, progress=progress)
@@ -104,13 +119,14 @@ def _of_models(
     stride: int,
     depth: int,
     seed: int,
+    placement: dict[str, str | None],
 ) -> "tuple[Contexts, Callable[[int], RoundCost]]":
     from mdsd_core.distributions import SamplingParams
     from mdsd_core.models import load_pair
     from mdsd_core.prompts import load_prompts
     from mdsd_core.study.settings import contexts_of_pair, round_cost
 
-    pair = load_pair(target, draft)
+    pair = load_pair(target, draft, **placement)
     sampling = SamplingParams(temperature)
     of_draft = None if draft_temperature is None else SamplingParams(draft_temperature)
     contexts = contexts_of_pair(

@@ -22,7 +22,8 @@ Draft = Annotated[
     str,
     typer.Option(
         help="Where drafts come from: a model (as for --target), 'skip:17,14' (the target without these layers), "
-        "'ngram:FILE' (a trigram model of a text file), 'lookup' (the prompt itself), or 'none' (plain decoding)."
+        "'ngram' (a trigram model of the packaged prompts), 'ngram:FILE' (one of a text file or of kept counts), "
+        "'lookup' (the prompt itself), or 'none' (plain decoding)."
     ),
 ]
 Tree = Annotated[str, typer.Option(help="Draft tree: branching like 4,2,2; chain:4; eagle; none.")]
@@ -40,6 +41,12 @@ RuleName = Annotated[str, typer.Option("--tree-rule", help="node, or path (with 
 Temperature = Annotated[float, typer.Option("--temperature", "-t", min=0.0, help="0 is greedy.")]
 DraftTemperature = Annotated[
     float | None, typer.Option("--draft-temperature", min=0.0, help="By default that of the target.")
+]
+Device = Annotated[str, typer.Option(help="Where the models go, such as cuda.")]
+DeviceMap = Annotated[str | None, typer.Option(help="Spread the models over several devices: auto.")]
+Precision = Annotated[
+    str | None,
+    typer.Option(help="Precision of the models, such as bfloat16; by default float32 on a CPU, elsewhere their own."),
 ]
 
 

@@ -8,9 +8,12 @@ from rich.text import Text
 
 from mdsd_core.cli.console import (
     INTERRUPTED,
+    Device,
+    DeviceMap,
     Draft,
     DraftTemperature,
     Json,
+    Precision,
     RuleName,
     SchemeName,
     Target,
@@ -60,6 +63,9 @@ def generate(
     max_new_tokens: Annotated[int, typer.Option("--max-new-tokens", "-m", min=1)] = 128,
     seed: Annotated[int | None, typer.Option(min=0, help="By default fresh entropy.")] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Continue the prompt as it stands: no chat template.")] = False,
+    device: Device = "cpu",
+    device_map: DeviceMap = None,
+    dtype: Precision = None,
     as_json: Json = False,
 ) -> None:
     """Generate text with the law of the target, several tokens a target pass.
@@ -71,7 +77,7 @@ def generate(
         from mdsd_core.decoding.generate import generate as run
         from mdsd_core.distributions import SamplingParams
 
-        setup = load_setup(target, draft)
+        setup = load_setup(target, draft, device=device, device_map=device_map, dtype=dtype)
         sampling = SamplingParams(temperature, top_k, top_p, min_p)
         draft_sampling = None if draft_temperature is None else SamplingParams(draft_temperature, top_k, top_p, min_p)
         decode = setup.language_model.decode

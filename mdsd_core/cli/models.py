@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from mdsd_core.cli.console import BAD_ARGUMENTS, Json, console, print_json, reported
+from mdsd_core.cli.console import BAD_ARGUMENTS, Device, DeviceMap, Json, Precision, console, print_json, reported
 
 models = typer.Typer(no_args_is_help=True, help="List, fetch and check models.")
 
@@ -45,14 +45,16 @@ def fetch(name: Name, as_json: Json = False) -> None:
 
 
 @models.command()
-def check(name: Name, as_json: Json = False) -> None:
+def check(
+    name: Name, device: Device = "cpu", device_map: DeviceMap = None, dtype: Precision = None, as_json: Json = False
+) -> None:
     """Load a model and check its tokenizer and that it scores draft trees exactly."""
     with reported():
         from mdsd_core.decoding.scoring import CachedModel
         from mdsd_core.models import tokenizer_problems
         from mdsd_core.models.pair import logits_width
 
-        facts = _facts(name)
+        facts = _facts(name, device=device, device_map=device_map, dtype=dtype)
         model = facts.pop("_model")
         scorer = CachedModel(model.model, model.vocab_size)  # raises if trees are not scored exactly
         problems = [] if model.tokenizer is None else tokenizer_problems(model.tokenizer, logits_width(model.model))
@@ -61,10 +63,10 @@ def check(name: Name, as_json: Json = False) -> None:
             raise typer.Exit(BAD_ARGUMENTS)
 
 
-def _facts(name: str) -> dict[str, Any]:
+def _facts(name: str, **placement: str | None) -> dict[str, Any]:
     from mdsd_core.models import load_model
 
-    model = load_model(name)
+    model = load_model(name, **placement)  # type: ignore[arg-type]
     return {
         "name": name,
         "class": type(model.model).__name__,

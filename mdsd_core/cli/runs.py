@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mdsd_core.decoding.counted import trigram
 from mdsd_core.decoding.drafters import Drafter, ModelDrafter
 from mdsd_core.decoding.generate import as_scorer
 from mdsd_core.decoding.lookup import PromptLookup
-from mdsd_core.decoding.ngram import NGramDrafter, WittenBellTrigram
+from mdsd_core.decoding.ngram import NGramDrafter
 from mdsd_core.decoding.scoring import Scorer
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import LanguageModel, load_model, load_pair
@@ -23,12 +24,12 @@ class Setup:
     drafter: Drafter | None
 
 
-def load_setup(target: str, draft: str) -> Setup:
-    """Load what ``--target`` and ``--draft`` name; see :data:`mdsd_core.cli.console.Draft`."""
-    if draft in ("none", "lookup") or draft.startswith("ngram:"):
-        base = load_model(target)
+def load_setup(target: str, draft: str, **placement: str | None) -> Setup:
+    """Load what ``--target`` and ``--draft`` name (see :data:`mdsd_core.cli.console.Draft`) where `placement` says."""
+    if draft in ("none", "lookup", "ngram") or draft.startswith("ngram:"):
+        base = load_model(target, **placement)  # type: ignore[arg-type]
         return Setup(base, as_scorer(base), _modelless(base, draft))
-    pair = load_pair(target, draft)
+    pair = load_pair(target, draft, **placement)
     return Setup(pair.target, as_scorer(pair.target), ModelDrafter(as_scorer(pair.draft)))
 
 
@@ -37,10 +38,17 @@ def _modelless(base: LanguageModel, draft: str) -> Drafter | None:
         return None
     if draft == "lookup":
         return PromptLookup(base.vocab_size)
-    path = Path(draft.removeprefix("ngram:"))
-    if not path.is_file():
-        raise ValueError(f"--draft {draft}: there is no file {str(path)!r}")
-    return NGramDrafter(WittenBellTrigram.of_file(path, base.encode, base.vocab_size))
+    file = draft.removeprefix("ngram").removeprefix(":")
+    if draft != "ngram" and not Path(file).is_file():
+        raise ValueError(f"--draft {draft}: there is no file {file!r}")
+    return NGramDrafter(trigram(base, file))
+
+
+def transforms(sampling: SamplingParams) -> str:
+    """The transforms in words: the temperature, and those filters that are on."""
+    off = dataclasses.asdict(SamplingParams())
+    filters = [f"{k} {v:g}" for k, v in dataclasses.asdict(sampling).items() if k != "temperature" and v != off[k]]
+    return ", ".join([f"temperature {sampling.temperature:g}", *(filters or ["no filters"])])
 
 
 def describe(sampling: SamplingParams, draft: SamplingParams | None) -> dict[str, Any]:

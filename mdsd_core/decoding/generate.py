@@ -16,7 +16,7 @@ from mdsd_core.decoding.loop import DecodingLoop, Processor
 from mdsd_core.decoding.metrics import Metrics
 from mdsd_core.decoding.request import FinishReason, Request, StreamEvent, TokenKind
 from mdsd_core.decoding.rules import TreeRule, tree_rule
-from mdsd_core.decoding.scoring import CachedModel, Scorer
+from mdsd_core.decoding.scoring import CachedModel, Scorer, uncompiled
 from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import LanguageModel
@@ -155,6 +155,8 @@ def generate(
         drafter, shape = NoDrafter(scorer.vocab_size), DraftTree.chain(0)
     elif not isinstance(drafter, Drafter):
         drafter = ModelDrafter(as_scorer(drafter))
+    if isinstance(drafter, ModelDrafter) and drafter.scorer is scorer:
+        raise ValueError("target and drafter must have a cache each: wrap a model that drafts for itself twice")
     family = scheme_family(scheme)
     rule = _rule(tree_rule, verifier)
     _check_proposals(drafter, shape, family, rule)
@@ -176,10 +178,17 @@ def generate(
 
 
 def as_scorer(model: LanguageModel | PreTrainedModel | Scorer) -> Scorer:
-    """Wrap a model for tree scoring; a scorer is returned as it is."""
+    """Wrap a model for tree scoring; a scorer is returned as it is. Raises TypeError for anything else."""
     if isinstance(model, LanguageModel):
         return CachedModel(model.model, model.vocab_size)
-    return CachedModel(model) if isinstance(model, PreTrainedModel) else model
+    if isinstance(uncompiled(model), PreTrainedModel):
+        return CachedModel(model)  # type: ignore[arg-type]
+    if not hasattr(model, "feed"):
+        raise TypeError(
+            f"target and drafter must be models, got {model!r}: load_model(name) makes one of a name, and "
+            "load_pair(target, draft) makes two"
+        )
+    return model  # type: ignore[return-value]
 
 
 def streams(seeds: Seeds, count: int) -> list[Choices]:

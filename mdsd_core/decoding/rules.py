@@ -22,6 +22,7 @@ from mdsd_core.decoding.drafted import DraftedTree
 from mdsd_core.decoding.selection import OptimalSelection, selects
 from mdsd_core.schemes import Scheme
 from mdsd_core.transport.nested.plan import TOLERANCE
+from mdsd_core.verifiers import verifiers_for
 from mdsd_core.verifiers.interface import UnsupportedScheme, Verifier
 
 
@@ -92,7 +93,8 @@ class TreeRule(ABC):
         """Raise :class:`UnsupportedScheme` for a scheme the rule is not lossless for."""
         if not self.supports(scheme):
             raise UnsupportedScheme(
-                f"tree rule {self.name!r} with verifier {self.verifier.name!r} is not lossless for drafts of {scheme}"
+                f"tree rule {self.name!r} with verifier {self.verifier.name!r} is not lossless for drafts of {scheme}; "
+                f"with tree rule 'node' these verifiers are: {', '.join(verifiers_for(scheme))}"
             )
 
     @abstractmethod

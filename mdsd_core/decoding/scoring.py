@@ -10,6 +10,7 @@ import torch
 from transformers import DynamicCache, PreTrainedModel
 
 from mdsd_core.decoding.cache import RaggedCache, UnsupportedModel, check_model
+from mdsd_core.models.pair import input_device
 
 #: Largest difference of tree logits from per-path logits that passes as rounding, relative to the largest logit.
 #: (Float64 as well: transformers' eager attention takes its softmax in float32.)
@@ -79,7 +80,8 @@ class CachedModel:
     ----------
     model : PreTrainedModel
         Any decoder-only model whose attention takes a float 4-D mask and explicit positions, on any device; a model
-        spread over devices by ``device_map`` and a compiled one work as well. Put into evaluation mode by the caller.
+        spread over devices by ``device_map`` works as well, and so does a compiled one, by ``torch.compile(model)`` or
+        by ``model.compile()``. Put into evaluation mode by the caller.
     vocab_size : int, optional
         The number V of real tokens: logits beyond it (padding of the embedding) are cut off. All, by default.
     make_cache : callable
@@ -112,7 +114,8 @@ class CachedModel:
         make_cache: Callable[[], DynamicCache] = DynamicCache,
         probe: bool = True,
     ) -> None:
-        self.model = model
+        self.model = model  # what is called: perhaps the compiled form of
+        model = uncompiled(model)
         self.window = check_model(model)
         config = model.config.get_text_config(decoder=True)
         rows = int(config.vocab_size)
@@ -123,7 +126,7 @@ class CachedModel:
         self.context_limit = None if limit is None else int(limit)
         self._trims_logits = "logits_to_keep" in inspect.signature(type(model).forward).parameters
         self._make_cache = make_cache
-        self._device = torch.device(model.get_input_embeddings().weight.device)  # type: ignore[arg-type]
+        self._device = input_device(model)
         self._dtype = model.dtype
         self.start(1)
         if probe:
@@ -241,13 +244,14 @@ class CachedModel:
     @torch.inference_mode()
     def _probe(self) -> None:
         """Compare a tree of five tokens with its two paths."""
+        name = type(uncompiled(self.model)).__name__
         a, b, c, d, e = (i % self.vocab_size for i in (1, 2, 3, 4, 5))
         try:
             self.feed([Block.chain([a, a], 0)])
             self.commit([[0, 1]])
             tree = self.feed([Block([b, c, d, e], [-1, -1, 0, 1], 4)])[0]
         except (TypeError, ValueError, IndexError) as error:
-            raise UnsupportedModel(f"{type(self.model).__name__} takes no tree mask: {error}") from error
+            raise UnsupportedModel(f"{name} takes no tree mask: {error}") from error
         self.start(1)
         paths = self.model(input_ids=torch.tensor([[a, a, b, d], [a, a, c, e]], device=self._device), use_cache=False)
         want = paths.logits[..., : self.vocab_size]
@@ -256,9 +260,14 @@ class CachedModel:
         largest = float(want.abs().max())
         if not worst <= PROBE_TOLERANCE.get(self._dtype, 0.1) * max(largest, 1e-30):
             raise UnsupportedModel(
-                f"{type(self.model).__name__} does not score trees exactly: its logits differ by {worst:.3g} (largest "
+                f"{name} does not score trees exactly: its logits differ by {worst:.3g} (largest "
                 f"logit {largest:.3g}) from those of the paths. Its attention ignores the mask or the positions."
             )
+
+
+def uncompiled(model: Any) -> Any:
+    """The model inside what ``torch.compile(model)`` returned; anything else as it is."""
+    return getattr(model, "_orig_mod", model)
 
 
 def prefill(scorer: Scorer, committed: Sequence[Sequence[int] | None], chunk: int = 512) -> int:

@@ -73,7 +73,7 @@ def load_model(
     name: str,
     *,
     device: str | torch.device = "cpu",
-    dtype: torch.dtype | None = None,
+    dtype: torch.dtype | str | None = None,
     device_map: Any = None,
     trust_remote_code: bool = False,
     revision: str | None = None,
@@ -88,9 +88,9 @@ def load_model(
         A name of :func:`model_names`, a local folder, or a hub id.
     device : str or torch.device
         Where to put it.
-    dtype : torch.dtype, optional
-        Default: float32 on the CPU (half precision is slower there), elsewhere the precision of the checkpoint; tiny
-        random models are float64.
+    dtype : torch.dtype or str, optional
+        Such as ``torch.bfloat16`` or ``"bfloat16"``. Default: float32 on the CPU (half precision is slower there),
+        elsewhere the precision of the checkpoint; tiny random models are float64.
     device_map : optional
         Spread over several devices by accelerate, as transformers documents it; then `device` is not used.
     trust_remote_code : bool
@@ -103,7 +103,7 @@ def load_model(
     ModelMissing, AssetMissing
         If it cannot be found, or has no safetensors.
     ValueError
-        If `name` is empty or its tokenizer does not fit the model.
+        If `name` is empty, its tokenizer does not fit the model, or torch has no such device or precision.
 
     Examples
     --------
@@ -112,10 +112,11 @@ def load_model(
     """
     if not name:
         raise ValueError("the name of a model must not be empty")
+    device, dtype = _device(device), _dtype(dtype)
     if name in ("tiny-random", "tiny-random-draft"):
         pair = tiny_random_pair(dtype=dtype or torch.float64)
         tiny = pair.target if name == "tiny-random" else pair.draft
-        tiny.model.to(torch.device(device))  # type: ignore[arg-type]
+        tiny.model.to(device)  # type: ignore[arg-type]
         return tiny
     if name in SKIPPED_LAYERS:
         whole = load_model(PACKAGED, device=device, dtype=dtype, device_map=device_map)
@@ -123,7 +124,7 @@ def load_model(
     source = packaged_folder() if name == PACKAGED else name
     placed = {"device_map": device_map} if device_map is not None else {}
     if dtype is None:
-        on_cpu = device_map is None and torch.device(device).type == "cpu"
+        on_cpu = device_map is None and device.type == "cpu"
         placed["dtype"] = torch.float32 if on_cpu else "auto"
     else:
         placed["dtype"] = dtype
@@ -142,6 +143,28 @@ def load_model(
         ) from error
     model = model.eval().requires_grad_(False)
     return LanguageModel.of(name, model if device_map is not None else model.to(device), tokenizer)
+
+
+def _device(device: str | torch.device) -> torch.device:
+    try:
+        chosen = torch.device(device)
+    except RuntimeError as error:
+        raise ValueError(f"device must be one that torch knows, such as 'cpu' or 'cuda', got {device!r}") from error
+    if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
+        raise ValueError(
+            f"device {str(device)!r}: torch {torch.__version__} sees {torch.cuda.device_count()} GPUs on this machine; "
+            "use 'cpu', or a build of torch with CUDA on a machine with a GPU"
+        )
+    return chosen
+
+
+def _dtype(dtype: torch.dtype | str | None) -> torch.dtype | None:
+    if not isinstance(dtype, str):
+        return dtype
+    chosen = getattr(torch, dtype, None)
+    if not isinstance(chosen, torch.dtype):
+        raise ValueError(f"dtype must name a precision of torch, such as 'bfloat16', got {dtype!r}")
+    return chosen
 
 
 def _skipping(base: LanguageModel, name: str, layers: tuple[int, ...]) -> LanguageModel:

@@ -68,7 +68,7 @@ class LanguageModel:
     @property
     def device(self) -> torch.device:
         """Where input ids must be."""
-        return torch.device(self.model.device)
+        return input_device(self.model)
 
     @property
     def context_limit(self) -> int | None:
@@ -165,6 +165,23 @@ class ModelPair:
     def eos_ids(self) -> tuple[int, ...]:
         """The ids that end a text: the target's."""
         return self.target.eos_ids
+
+
+def input_device(model: PreTrainedModel) -> torch.device:
+    """Where a model takes its input ids, also if accelerate keeps its weights elsewhere until they are needed.
+
+    >>> from mdsd_core.models import load_model
+    >>> input_device(load_model("tiny-random").model)
+    device(type='cpu')
+    """
+    embedding = model.get_input_embeddings()
+    device = torch.device(embedding.weight.device)  # type: ignore[arg-type]
+    hook = getattr(embedding, "_hf_hook", None)
+    for one in (hook, *getattr(hook, "hooks", ())):
+        place = getattr(one, "execution_device", None)
+        if device.type == "meta" and place is not None:
+            device = torch.device(place)
+    return device
 
 
 def logits_width(model: PreTrainedModel) -> int:

@@ -1,5 +1,6 @@
 """Every supported architecture scores a tree exactly as it scores the tree's paths."""
 
+import accelerate
 import numpy as np
 import pytest
 import torch
@@ -18,6 +19,7 @@ from mdsd_core.decoding.rules import tree_rule
 from mdsd_core.decoding.scoring import Block, CachedModel
 from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
+from mdsd_core.models import LanguageModel
 from mdsd_core.verifiers import verifier
 from tests.decoding.tiny import FAMILIES, WINDOW, GuidedDrafter, V, model, path_logits, plain_greedy, random_tree
 
@@ -88,7 +90,14 @@ def test_greedy_output_is_plain_greedy_over_50_random_trees(family):  # E10, D5,
 def test_windows_are_served_inside_and_refused_beyond(family):
     scorer = CachedModel(model(family))
     assert scorer.window == WINDOW
-    assert len(generate(scorer, scorer_draft(family), [[1] * (WINDOW - 7)], (2, 1), max_new_tokens=5).tokens) == 1
+    prompt = np.random.default_rng(3).integers(V, size=WINDOW - 7).tolist()
+    text = plain_greedy(scorer.model, prompt, 5)  # by the model's own sliding mask
+    result = generate(
+        scorer, GuidedDrafter([text], bonus=9.0), [prompt], (2, 1), sampling=SamplingParams(temperature=0),
+        draft_sampling=SamplingParams(), max_new_tokens=5, seeds=0, eos_token_ids=(),
+    )  # fmt: skip
+    assert result.tokens[0] == text[len(prompt) :]
+    assert result.metrics.accepted > 0
     with pytest.raises(ValueError, match=f"attention window of {WINDOW}"):
         generate(scorer, scorer_draft(family), [[1] * (WINDOW - 6)], (2, 1), max_new_tokens=5)
 
@@ -106,6 +115,14 @@ def test_models_and_caches_that_cannot_be_cut_back_are_refused():
     recurrent = T.MambaForCausalLM(T.MambaConfig(vocab_size=V, hidden_size=16, num_hidden_layers=2))
     with pytest.raises(UnsupportedModel, match="recurrent"):
         CachedModel(recurrent)
+    hybrid = T.JambaForCausalLM(
+        T.JambaConfig(
+            vocab_size=V, hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2,
+            num_key_value_heads=1, attn_layer_period=2, attn_layer_offset=1, num_experts=2, use_mamba_kernels=False,
+        )
+    )  # fmt: skip
+    with pytest.raises(UnsupportedModel, match="JambaForCausalLM keeps a recurrent state"):
+        CachedModel(hybrid)
     encoder = T.T5ForConditionalGeneration(T.T5Config(vocab_size=V, d_model=8, d_ff=8, num_layers=1, num_heads=1))
     with pytest.raises(UnsupportedModel, match="encoder-decoder"):
         CachedModel(encoder)
@@ -214,15 +231,39 @@ def test_a_round_copies_no_cache_but_in_the_models_own_update(prompts):
     assert moved  # paths of the tree were kept, so slots moved
 
 
-@pytest.mark.slow
-def test_a_compiled_model_decodes_as_it_did():
+@pytest.mark.parametrize("way", ["in place", "wrapped"])
+@pytest.mark.parametrize("stance", ["force_eager", pytest.param("default", marks=pytest.mark.slow)])
+def test_a_compiled_model_decodes_as_it_did(way, stance):
+    """``model.compile()`` and ``torch.compile(model)``; what is compiled really is only in the slow one."""
     compiled = model()
-    compiled.compile(backend="eager", dynamic=True)
-    result = generate(
-        compiled, model(seed=1), [[3, 4, 5]], (2, 1), sampling=SamplingParams(temperature=0), max_new_tokens=8,
-        seeds=0, eos_token_ids=(),
-    )  # fmt: skip
+    if way == "in place":
+        compiled.compile(backend="eager", dynamic=True)
+    else:
+        compiled = torch.compile(compiled, backend="eager", dynamic=True)
+    with torch.compiler.set_stance(stance):
+        result = generate(
+            compiled, model(seed=1), [[3, 4, 5]], (2, 1), sampling=SamplingParams(temperature=0), max_new_tokens=8,
+            seeds=0, eos_token_ids=(),
+        )  # fmt: skip
     assert result.tokens[0] == plain_greedy(model(), [3, 4, 5], 8)[3:]
+
+
+def test_a_compiled_model_is_checked_like_any_other():
+    recurrent = T.MambaForCausalLM(T.MambaConfig(vocab_size=V, hidden_size=16, num_hidden_layers=2))
+    with pytest.raises(UnsupportedModel, match="MambaForCausalLM keeps a recurrent state"):
+        CachedModel(torch.compile(recurrent, backend="eager"))
+
+
+def test_a_model_whose_weights_are_elsewhere_until_needed():
+    """As accelerate leaves one that ``device_map`` spread over more than fits: weights come in for each pass."""
+    spread = accelerate.cpu_offload(model(), execution_device=torch.device("cpu"))
+    assert next(spread.parameters()).device.type == "meta"
+    assert CachedModel(spread).device.type == LanguageModel.of("spread", spread, None).device.type == "cpu"
+    options = {"tree": (2, 1), "max_new_tokens": 10, "seeds": 3, "eos_token_ids": ()}
+    prompts = [[3, 4, 5], [6]]
+    found = generate(spread, model(seed=1), prompts, **options)
+    assert found.tokens == generate(model(), model(seed=1), prompts, **options).tokens
+    assert found.metrics.accepted > 0
 
 
 def test_padded_vocabularies_are_cut():

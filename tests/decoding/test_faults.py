@@ -2,8 +2,8 @@
 
 The table in `tests/verifiers/test_faults.py` says for every fault where it is tested; those of these groups that are
 not here are in test_families.py, test_generate.py and test_metrics.py (named in comments), with the models (H6, H7), on
-the command line (A10, D9) and with the verifiers, one by one and in batches (A13, I15). Out of scope are D6, which is a
-matter of documents (see ``generate``), and H5: there is no drafter with a vocabulary of its own.
+the command line (A10, D9) and with the verifiers, one by one and in batches (A13, I15). Out of scope is the map of H5:
+a drafter with a vocabulary of its own is refused.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ from mdsd_core.decoding.rules import NodeRule, tree_rule
 from mdsd_core.decoding.scoring import Block, CachedModel
 from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
-from mdsd_core.schemes import Deterministic
+from mdsd_core.schemes import Deterministic, WithReplacement
 from mdsd_core.verifiers import verifier, verifiers_for
 from tests.decoding.oracle import Selecting, autoregressive_law, distance, enumerate_runs, law_of_rounds, make_loop
 from tests.decoding.tiny import CONTEXT, GuidedDrafter, TableModel, V, cached, model, path_logits, plain_greedy
@@ -225,12 +225,32 @@ class TestD_TemperatureZero:
         for at in range(len(prompt), len(tokens)):
             assert int(path_logits(causal_lm, tokens[:at]).argmax()) == tokens[at]
 
+    def test_D6_what_is_guaranteed_is_said(self):
+        """The law in exact arithmetic, token for token in float64 (E10); in float32 near-ties may part."""
+        said = " ".join(generate.__doc__.split())
+        assert "In exact arithmetic the output has the target's law" in said
+        assert "in float32, runs with different trees can part at near-ties" in said
+
     def test_D7_one_prompt_three_times_in_a_batch(self):
         for sampling in (GREEDY, SamplingParams(0.8)):
             result = generate(
                 cached(), model(seed=1), [[1, 2, 3]] * 3, (2, 2), sampling=sampling, max_new_tokens=12, seeds=[7, 7, 7]
             )
             assert result.tokens[0] == result.tokens[1] == result.tokens[2]
+
+    def test_D8_sampling_stays_sampling(self):
+        """On every machine, with every verifier: at temperature 1 the first token has an entropy, that of a coin."""
+        for name in verifiers_for(WithReplacement(2)):
+            counts = np.zeros(2)
+            for choices in streams(8, 60):
+                loop, request = make_loop(
+                    Constant([0.5, 0.5]), ModelDrafter(Constant([0.5, 0.5])), [0], choices,
+                    DraftTree.from_branching((2,)), scheme_family("with_replacement"),
+                    tree_rule("node", verifier(name)),
+                )  # fmt: skip
+                loop.step()
+                counts[request.new_tokens[0]] += 1
+            assert counts.min() > 10, name  # below that with probability 1e-7
 
 
 class TestE_BlocksTreesBonus:
@@ -329,6 +349,31 @@ class TestF_EndsAndCounts:
         assert result.metrics.emitted == 2
         assert len(result.logprobs[0]) == 2
         assert target.texts == []  # the row has left the cache
+
+    @pytest.mark.parametrize("place", range(6))
+    def test_F1_the_end_of_text_at_every_place_of_a_block(self, place):
+        """Blocks of three drafts and a bonus: EOS as any draft, as the bonus, in a later block; a neighbour goes on."""
+        end = 3 + place
+
+        class Counting(TableModel):  # 3, 4, 5, ... after the prompt 1, and 2 for ever after the prompt 2
+            def p(self, context):
+                return np.eye(12)[min(2 + len(context), 11) if context[0] == 1 else 2]
+
+        events = []
+        target = Counting(12, 0)
+        select, kept = target.select_rows, []
+        target.select_rows = lambda rows: kept.append(list(rows)) or select(rows)
+        result = generate(
+            target, ModelDrafter(Counting(12, 0)), [[1], [2]], (1, 1, 1), sampling=GREEDY, max_new_tokens=9, seeds=0,
+            eos_token_ids=(end,), stream=events.append,
+        )  # fmt: skip
+        assert result.tokens == [[*range(3, end + 1)], [2] * 9]
+        assert result.kinds[0] == ["draft", "draft", "draft", "bonus", "draft", "draft"][: place + 1]
+        assert result.finish_reasons == ["eos", "length"]
+        assert [token for event in events if event.request == 0 for token in event.tokens] == result.tokens[0]
+        assert len(result.logprobs[0]) == place + 1
+        assert sum(record.emitted for record in result.metrics.of_request(0)) == place + 1
+        assert kept == [[1], []]  # its row leaves both caches with that round
 
     def test_F2_accepted_by_the_rule_and_emitted_are_both_reported(self):
         constant = Constant([1.0, 0.0])

@@ -1,13 +1,21 @@
 """The loop as a user sees it: batches, streams, ends of texts, interrupts, arguments."""
 
+import io
+import sys
+
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
+from rich.progress import Progress
 
 from mdsd_core.decoding.drafters import ModelDrafter
 from mdsd_core.decoding.generate import generate, streams
+from mdsd_core.decoding.lookup import PromptLookup
+from mdsd_core.decoding.ngram import NGramDrafter, WittenBellTrigram
 from mdsd_core.decoding.tree import EAGLE, DraftTree
 from mdsd_core.distributions import SamplingParams
+from mdsd_core.models import skip_layers
 from mdsd_core.schemes import TopThenSampled, WithReplacement
 from mdsd_core.verifiers import UnsupportedScheme
 from tests.decoding.tiny import CONTEXT, GuidedDrafter, V, cached, model, plain_greedy
@@ -22,9 +30,16 @@ def run(prompts=PROMPTS, seeds=SEEDS, tree=(2, 2), temperature=0.4, **options):
 
 
 @pytest.mark.parametrize("tree", [(2, 2), (1, 1, 1, 1), (5,), EAGLE])
-@pytest.mark.parametrize(("scheme", "verifier"), [("with_replacement", "rrs"), ("without_replacement", "rrs_without")])
-def test_a_ragged_batch_is_what_each_prompt_gets_alone(tree, scheme, verifier):  # I12, A15, D7, G2
-    options = {"tree": tree, "scheme": scheme, "verifier": verifier}
+@pytest.mark.parametrize(
+    ("scheme", "verifier", "tree_rule"),
+    [
+        ("with_replacement", "rrs", "node"),
+        ("without_replacement", "rrs_without", "node"),
+        ("with_replacement", "optimal", "path"),
+    ],
+)
+def test_a_ragged_batch_is_what_each_prompt_gets_alone(tree, scheme, verifier, tree_rule):  # I12, A15, D7, G2
+    options = {"tree": tree, "scheme": scheme, "verifier": verifier, "tree_rule": tree_rule}
     batch = run(**options)
     assert len({tuple(r.accepted for r in batch.metrics.of_request(i)) for i in range(4)}) > 1  # ragged indeed
     for i in range(4):
@@ -34,6 +49,30 @@ def test_a_ragged_batch_is_what_each_prompt_gets_alone(tree, scheme, verifier): 
         np.testing.assert_allclose(alone.logprobs[0], batch.logprobs[i], rtol=0, atol=1e-9)
     turned = run(PROMPTS[::-1], SEEDS[::-1], **options)
     assert turned.tokens[::-1] == batch.tokens
+
+
+@pytest.mark.parametrize("name", ["skipping", "ngram", "lookup"])
+def test_every_drafter_drafts_for_each_row_as_if_alone(name):
+    """A draft that skips layers of the target and has its own cache; a trigram; look-up; rows leave one by one."""
+    prompts, eos = [[1, 2, 3, 1, 2], [4], [5, 6, 5, 6, 5]], [7]
+    target = model(seed=0)
+    texts = [plain_greedy(target, prompt, 20) for prompt in prompts]
+
+    def result(some, seeds):
+        drafter = {
+            "skipping": lambda: skip_layers(target, [0]),
+            "ngram": lambda: NGramDrafter(WittenBellTrigram.fit(texts, V)),
+            "lookup": lambda: PromptLookup(V),
+        }[name]()
+        rule = ("deterministic", "deterministic") if name == "lookup" else ("with_replacement", "rrs")
+        return generate(
+            target, drafter, some, (2, 1), *rule, sampling=SamplingParams(0.5), max_new_tokens=20, seeds=seeds,
+            eos_token_ids=eos,
+        )  # fmt: skip
+
+    batch = result(prompts, [1, 2, 3])
+    assert batch.metrics.accepted > 0
+    assert [result([prompt], [seed]).tokens[0] for prompt, seed in zip(prompts, [1, 2, 3])] == batch.tokens
 
 
 def test_texts_of_different_length_leave_the_batch_one_by_one():
@@ -58,6 +97,43 @@ def test_streaming_yields_what_is_returned():
         assert [event.finish_reason for event in mine][-1] == result.finish_reasons[i]
         assert all(event.finish_reason is None for event in mine[:-1])
     assert sum(len(event.tokens) for event in events) == result.metrics.emitted
+
+
+def test_tokens_are_streamed_as_soon_as_they_are_committed():
+    """One event after each target pass, before the next one, with what the cache has just been given."""
+    scorer, passes, seen = cached(seed=0), [], []
+    feed = scorer.feed
+    scorer.feed = lambda blocks: passes.append(1) or feed(blocks)
+
+    def stream(event):
+        seen.append((len(passes), len(event.tokens), None if event.finish_reason else scorer.cached(0)))
+
+    result = generate(
+        scorer, model(seed=1), PROMPTS[:1], (2, 2), seeds=1, max_new_tokens=14, eos_token_ids=(), stream=stream
+    )
+    assert [count for count, _, _ in seen] == [*range(1, result.metrics.target_calls + 1)]
+    committed = len(PROMPTS[0])
+    for _, tokens, cached_tokens in seen[:-1]:
+        committed += tokens
+        assert cached_tokens == committed - 1
+
+
+def test_nothing_is_computed_twice():
+    """Behind the prompts, the target is fed the token of the last round and the drafts; the draft model at most two
+    committed tokens (the second after full acceptance, when the last draft was never fed), then a level a pass."""
+    target, draft, fed = cached(seed=0), cached(seed=0), {"target": [], "draft": []}
+    for name, scorer in (("target", target), ("draft", draft)):
+        feed = scorer.feed
+        scorer.feed = lambda blocks, name=name, feed=feed: fed[name].append(blocks) or feed(blocks)
+    result = generate(
+        target, ModelDrafter(draft), PROMPTS, (2, 2), sampling=SamplingParams(2.0), draft_sampling=SamplingParams(0.5),
+        seeds=SEEDS, max_new_tokens=30, eos_token_ids=(),
+    )  # fmt: skip
+    assert {record.accepted for record in result.metrics.rounds} == {0, 1, 2}
+    assert all(len(block.tokens) == block.scored for blocks in fed["target"][1:] for block in blocks)
+    roots, levels = fed["draft"][2::2], fed["draft"][3::2]
+    assert {len(block.tokens) for blocks in roots for block in blocks} == {1, 2}
+    assert all(len(block.tokens) == block.scored <= 2 for blocks in levels for block in blocks)
 
 
 def test_an_interrupt_keeps_what_was_generated():
@@ -119,8 +195,29 @@ def test_at_temperature_0_drafts_may_be_the_top_of_an_unwarped_draft():
     assert wide.metrics.drawn > narrow.metrics.drawn
 
 
-def test_the_progress_bar_changes_nothing(capsys):
-    assert run(progress=True).tokens == run().tokens
+def test_the_progress_bar_of_a_batch(monkeypatch):
+    """It counts the tokens of all prompts, round by round, and changes nothing."""
+    bars = []
+
+    class Bar(Progress):
+        def __init__(self, **options):
+            super().__init__(console=Console(file=io.StringIO(), force_terminal=True), **options)
+            self.steps = []
+            bars.append(self)
+
+        def advance(self, task_id, advance=1):
+            self.steps.append(advance)
+            super().advance(task_id, advance)
+
+    monkeypatch.setattr(sys.modules[generate.__module__], "Progress", Bar)
+    result = run(progress=True)
+    assert result.tokens == run().tokens
+    (bar,) = bars
+    (task,) = bar.tasks
+    assert task.total == task.completed == result.metrics.emitted == 4 * 14
+    assert len(bar.steps) == len(result.metrics.rounds)
+    assert "tokens" in bar.console.file.getvalue()
+    assert "100%" in bar.console.file.getvalue()
 
 
 def test_seeds():
@@ -155,12 +252,27 @@ def test_bad_arguments_are_named(change, message):
 
 def test_a_rule_that_is_not_lossless_is_refused_before_any_pass():
     scorer = cached()
-    with pytest.raises(UnsupportedScheme, match="rrs"):
+    with pytest.raises(UnsupportedScheme, match=r"'rrs' is not lossless .*these verifiers are: .*rrs_without"):
         generate(scorer, ModelDrafter(cached(seed=1)), [[1]], (2,), scheme="without_replacement", verifier="rrs")
     assert scorer.cached(0) == 0
 
 
-def test_vocabularies_must_agree():
+@pytest.mark.parametrize(("target", "drafter"), [("smollm2-135m", None), (model(), "tiny-random-draft"), (7, None)])
+def test_names_are_no_models(target, drafter):
+    with pytest.raises(TypeError, match=r"must be models, got .*load_model\(name\)"):
+        generate(target, drafter, [[1]])
+
+
+def test_a_model_that_drafts_for_itself_needs_two_caches():
+    scorer = cached()
+    for drafter in (scorer, ModelDrafter(scorer)):
+        with pytest.raises(ValueError, match="a cache each"):
+            generate(scorer, drafter, [[1]])
+    causal_lm = model()
+    assert generate(causal_lm, causal_lm, [[1]], (1, 1), max_new_tokens=6, seeds=0).metrics.alpha_node > 1 - 1e-12
+
+
+def test_vocabularies_must_agree():  # H5: drafts from a vocabulary of their own would need a map
     with pytest.raises(ValueError, match="one vocabulary, got 13 and 12"):
         generate(cached(), model(vocab_size=12), [[1]])
 

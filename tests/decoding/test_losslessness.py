@@ -5,7 +5,6 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from mdsd_core.decoding import rules
 from mdsd_core.decoding.drafters import ModelDrafter
 from mdsd_core.decoding.families import FAMILIES, scheme_family
 from mdsd_core.decoding.rules import tree_rule
@@ -47,7 +46,7 @@ def rule_of(name, rule_name):
 
 def cells():
     """Every tree x scheme x verifier x tree rule that is claimed lossless."""
-    for tree in TREES.values():
+    for label, tree in TREES.items():
         numbers = {len(row) for row in tree.children if row}
         for scheme_name in FAMILIES:
             if scheme_name == "spechub" and numbers != {2}:
@@ -61,21 +60,10 @@ def cells():
             for name, rule_name in rules:
                 # many drafted trees a round, each with all its verdicts: the rest runs in `make test-slow`
                 dear = many and (tree == TREES["2,2"] or (tree.size > 2 and name in ("token_matching", "kseq")))
-                yield pytest.param(tree, scheme_name, name, rule_name, marks=[pytest.mark.slow] if dear else [])
-
-
-@pytest.fixture
-def memoised_selection(monkeypatch):
-    plans = {}
-    make = rules.OptimalSelection
-
-    def remembered(p, q, scheme, tolerance):
-        key = (p.tobytes(), q.tobytes(), scheme, tolerance)
-        if key not in plans:
-            plans[key] = make(p, q, scheme, tolerance)
-        return plans[key]
-
-    monkeypatch.setattr(rules, "OptimalSelection", remembered)
+                marks = [pytest.mark.slow] if dear else []
+                yield pytest.param(
+                    tree, scheme_name, name, rule_name, marks=marks, id=f"{label}-{scheme_name}-{name}-{rule_name}"
+                )
 
 
 def table_makers(target, draft, tree, scheme_name, rule, eos=()):
@@ -217,7 +205,7 @@ def acceptance_of_nodes(target, draft, tree, scheme, rule):
 @pytest.mark.parametrize(
     ("tree", "scheme"),
     [
-        pytest.param(*cell.values[:2], marks=cell.marks)
+        pytest.param(*cell.values[:2], marks=cell.marks, id=cell.id)
         for cell in cells()
         if cell.values[3] == "path" and cell.values[0].depth == 2
     ],

@@ -2,10 +2,15 @@
 
 import json
 import math
+import time
 
+import numpy as np
 import pytest
 
+from mdsd_core.decoding.drafters import ModelDrafter
+from mdsd_core.decoding.generate import generate
 from mdsd_core.decoding.metrics import Metrics, RoundRecord, Times, Visit
+from tests.decoding.tiny import TableModel
 
 ROUNDS = (
     RoundRecord(0, 6, (Visit(1, 2, -1),), 0, 1),
@@ -57,6 +62,36 @@ def test_nothing_drafted_is_nan_not_perfect():  # F11
     assert math.isnan(metrics.alpha_node)
     assert metrics.block_efficiency == 1.0
     assert metrics.drawn == 0
+
+
+class Slow(TableModel):
+    """0 for ever; a pass takes at least so many seconds."""
+
+    seconds = 0.0
+
+    def p(self, context):
+        return np.array([1.0, 0.0])
+
+    def feed(self, blocks):
+        time.sleep(self.seconds)
+        return super().feed(blocks)
+
+
+def test_what_the_loop_counts_and_times():
+    """Two prompts, chains of two, a perfect draft, six tokens each: two rounds of 2 + 1, whatever is counted."""
+    target, draft = Slow(2, 0), Slow(2, 0)
+    target.seconds, draft.seconds = 0.02, 0.005
+    started = time.perf_counter()
+    found = generate(target, ModelDrafter(draft), [[0], [1, 0]], (1, 1), max_new_tokens=6, seeds=0).metrics
+    wall = time.perf_counter() - started
+    assert (found.target_calls, found.draft_calls, found.prefill_calls) == (2, 4, 0)  # a batch counts once
+    assert (len(found.rounds), found.drawn, found.accepted, found.emitted) == (4, 8, 8, 12)
+    assert found.block_efficiency == 3.0
+    assert found.alpha_mcsd == found.alpha_node == found.accepted_per_draft == 1.0
+    assert found.times.target >= 2 * target.seconds
+    assert found.times.draft >= 4 * draft.seconds
+    assert min(vars(found.times).values()) > 0
+    assert found.times.total <= wall
 
 
 def test_the_summary_is_json():

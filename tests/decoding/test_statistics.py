@@ -5,10 +5,11 @@ import pytest
 from scipy import stats
 
 from mdsd_core.decoding.drafters import ModelDrafter
-from mdsd_core.decoding.families import scheme_family
+from mdsd_core.decoding.families import FAMILIES, scheme_family
 from mdsd_core.decoding.generate import generate, streams
 from mdsd_core.decoding.rules import tree_rule
 from mdsd_core.decoding.scoring import CachedModel
+from mdsd_core.decoding.selection import selects
 from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import load_pair
@@ -21,11 +22,11 @@ from tests.decoding.tiny import TableModel
 SIZE = 40
 
 
-def check_pairs(scheme, name, runs):
+def check_pairs(scheme, name, runs, rule_name="node"):
     """The first two tokens at V = 40, by chi-square at level 1e-4 over cells of expected count >= 5."""
     target, draft = TableModel(SIZE, 1), TableModel(SIZE, 2)
     tree, family = DraftTree.from_branching((3, 2)), scheme_family(scheme)
-    rule = tree_rule("node", Remembering(verifier(name)))  # plans are made once a context
+    rule = tree_rule(rule_name, Remembering(verifier(name)))  # plans are made once a context
     counts = np.zeros((SIZE, SIZE))
     for choices in streams(3, runs):
         loop, request = make_loop(target, ModelDrafter(draft), [0], choices, tree, family, rule, count=2)
@@ -44,10 +45,25 @@ def test_a_larger_vocabulary():
     check_pairs("without_replacement", "rrs_without", 1500)
 
 
+def able(family, n):
+    """Whether the path rule serves so many drafts of a family at a node."""
+    try:
+        return selects(family(n))
+    except ValueError:
+        return False
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "name"), lossless_cells((3, 2)))
 def test_a_larger_vocabulary_for_every_verifier(scheme, name):
     check_pairs(scheme, name, 20000)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("memoised_selection")
+@pytest.mark.parametrize("scheme", [name for name, family in FAMILIES.items() if all(able(family, n) for n in (3, 2))])
+def test_a_larger_vocabulary_for_the_path_rule(scheme):
+    check_pairs(scheme, "optimal", 20000, "path")
 
 
 def smollm2():

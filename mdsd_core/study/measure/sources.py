@@ -1,8 +1,5 @@
 """Models and other sources of p and q, loaded once in a process and kept while they are needed."""
 
-import hashlib
-import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,18 +8,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mdsd_core._assets import ASSETS
-from mdsd_core._paths import cache_dir
+from mdsd_core.decoding.counted import trigram
 from mdsd_core.decoding.ngram import WittenBellTrigram
-from mdsd_core.models import LanguageModel, load_model, load_pair, model_names
-from mdsd_core.models.packaged import GGUF_SHA256
-from mdsd_core.prompts import load_prompts
+from mdsd_core.models import LanguageModel, load_model, load_pair
 from mdsd_core.study.contexts import Continuation
 from mdsd_core.study.forcing import forced_logits
 from mdsd_core.study.pairs import Pair
-
-#: The packaged sets that the drafter ``ngram`` is counted on: their prompts, never what a target wrote after them.
-NGRAM_TEXTS = ("mt_bench", "human_eval", "asdiv", "xsum")
 
 
 @dataclass(frozen=True)
@@ -114,30 +105,3 @@ def sources_of(name: str, revision: str | None, placement: Placement) -> Sources
     _LOADED.clear()
     _LOADED.append(Sources(name, revision, placement))
     return _LOADED[0]
-
-
-def trigram(target: LanguageModel, file: str = "") -> WittenBellTrigram:
-    """The trigram drafter over the target's tokens: of a file of the user's, or of the packaged prompts.
-
-    The latter takes seconds to count; for a packaged target it is kept in the cache folder.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If there is no such file, or it was made for another vocabulary.
-    """
-    if file:
-        return WittenBellTrigram.of_file(file, target.encode, target.vocab_size)
-    identity = [GGUF_SHA256, target.name, target.vocab_size, NGRAM_TEXTS, ASSETS]
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
-    kept = cache_dir() / "ngram" / f"{digest}.npz"
-    if target.name in model_names() and kept.is_file():
-        return WittenBellTrigram.load(kept)
-    texts = [target.encode(prompt.text) for name in NGRAM_TEXTS for prompt in load_prompts(name)]
-    model = WittenBellTrigram.fit(texts, target.vocab_size)
-    if target.name in model_names():
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        part = kept.with_name(f".{os.getpid()}-{kept.name}")
-        model.save(part)
-        part.replace(kept)
-    return model

@@ -37,6 +37,7 @@ _MEASURING = (
     "_handbook.py",
     "_powers.py",
     "_sums.py",
+    "decoding/counted.py",
     "decoding/ngram.py",
     "distributions.py",
     "models",
