@@ -256,10 +256,14 @@ class TestD_TemperatureZero:
 class TestE_BlocksTreesBonus:
     P, Q = (0.7, 0.3), (0.4, 0.6)
 
-    def test_E1_block_verification_of_a_chain(self):
-        """gamma = 2, V = 2: the joint law of two tokens, and the accepted lengths of block verification by formula."""
-        p, q = np.array(self.P), np.array(self.Q)
-        outcomes = round_outcomes(self.P, self.Q, 2, rule_name="path", rule=Selecting())
+    @pytest.mark.parametrize(("p", "q"), [(P, Q), ((0.5, 0.5), (0.1, 0.9))])
+    def test_E1_block_verification_of_a_chain(self, p, q):
+        """gamma = 2, V = 2: the joint law of two tokens, and the accepted lengths of block verification by formula.
+
+        In the second case the residual behind a first token that was accepted in part, (w p - q)_+, is not empty.
+        """
+        outcomes = round_outcomes(p, q, 2, rule_name="path", rule=Selecting())
+        p, q = np.array(p), np.array(q)
         law = np.zeros((2, 2))
         for weight, _, tokens in outcomes:
             rest = np.eye(2)[tokens[1]] if len(tokens) > 1 else p  # a round of one token goes on by the target
@@ -622,12 +626,14 @@ class TestI_CacheAndPositions:
         assert request.tokens == plain_greedy(causal_lm, [1, 2, 3], len(request.new_tokens))
 
     @pytest.mark.parametrize("tree", [(1, 1, 1, 1), (2, 2)])
-    def test_I11_the_text_stops_at_the_end_of_the_context(self, tree):
-        causal_lm = model(max_position_embeddings=16)
+    @pytest.mark.parametrize(("family", "context"), [("llama", "max_position_embeddings"), ("gpt2", "n_positions")])
+    def test_I11_the_text_stops_at_the_end_of_the_context(self, tree, family, context):
+        """GPT-2 has a table of positions: a draft beyond its end is an error."""
+        causal_lm = model(family, **{context: 16})
         prompt = [*range(1, 13), 1, 2]
         for target, draft in (
             (CachedModel(causal_lm), CachedModel(causal_lm)),
-            (CachedModel(causal_lm), cached(seed=1)),
+            (CachedModel(causal_lm), cached(family, seed=1)),
         ):
             result = generate(
                 target, ModelDrafter(draft), [prompt, [1, 2, 3]], tree, sampling=GREEDY, max_new_tokens=50, seeds=0,
