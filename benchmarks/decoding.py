@@ -42,7 +42,7 @@ from mdsd_core.study.martingale import lossless_cells
 TREE = (4, 2, 2)
 SAMPLING, GREEDY = SamplingParams(temperature=0.7), SamplingParams(temperature=0)
 GAMMA = 3
-NO_CACHE = "transformers, no cache"
+NO_CACHE, DRAFT_NO_CACHE = "transformers, no cache", f"one draft, gamma {GAMMA}, no cache"
 PROMPT = "Explain how tides work."
 
 #: The loop's own work as it times it; drafting and scoring are the models' but for the rest.
@@ -123,6 +123,25 @@ def measure_overhead(pair, scorer, drafter, watch, prompt, tokens, repeat, chose
         }
 
 
+@torch.inference_mode()
+def one_draft_without_cache(target, draft, prompt, tokens):
+    """Greedy drafts and their verification, with every pass over the whole text: the loop that caches nothing."""
+
+    def top(model, text, last):
+        ids = torch.tensor([text], device=model.device)
+        return model(input_ids=ids, use_cache=False, logits_to_keep=last).logits[0].argmax(-1).tolist()
+
+    text, end = list(prompt), len(prompt) + tokens
+    while len(text) < end:
+        drafts = []
+        for _ in range(min(GAMMA, end - len(text) - 1)):
+            drafts += top(draft, text + drafts, 1)
+        chosen = top(target, text + drafts, len(drafts) + 1)
+        accepted = next((i for i, pair in enumerate(zip(drafts, chosen)) if pair[0] != pair[1]), len(drafts))
+        text += chosen[: accepted + 1]
+    return text[len(prompt) :]
+
+
 def measure_speed(pair, scorer, drafter, watch, prompt, tokens, repeat):
     target, draft = pair.target.model, pair.draft.model
     ids = torch.tensor([prompt], device=pair.target.device)
@@ -148,13 +167,14 @@ def measure_speed(pair, scorer, drafter, watch, prompt, tokens, repeat):
         "transformers, assisted": lambda: theirs(assistant_model=draft),
         "plain": lambda: ours("none", with_drafts=False),
         "transformers, plain": theirs,
+        DRAFT_NO_CACHE: lambda: one_draft_without_cache(target, draft, prompt, tokens),
         NO_CACHE: lambda: theirs(use_cache=False),
     }
     spent: dict[str, list[tuple[float, float, float]]] = {name: [] for name in runs}
     texts = {}
     for turn in range(repeat + 1):
         for name, run in runs.items():
-            if name == NO_CACHE and turn != 1:  # so slow that once is enough
+            if name in (NO_CACHE, DRAFT_NO_CACHE) and turn != 1:  # so slow that once is enough
                 continue
             before = watch.mark(target.device)
             texts[name] = run()
