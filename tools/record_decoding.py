@@ -8,7 +8,8 @@ Parts, each a table:
 ``overhead``
     for every rule, what a round spends outside the models, with one thread and with two (``benchmarks.decoding``);
 ``speed``
-    one draft against plain decoding, the same and plain decoding without a cache, and transformers' assisted generation (``benchmarks.decoding``).
+    one draft against plain decoding, against both without a cache, and against transformers' assisted generation
+    (``benchmarks.decoding``).
 
 A part goes on where it was interrupted, and ends by writing ``results/recorded/decoding_PART.json``;
 ``python -m tools.keep_record decoding_PART`` takes that over into ``reference/recorded/``.
