@@ -133,7 +133,7 @@ def one_draft_without_cache(target, draft, prompt, tokens):
 
     text, end = list(prompt), len(prompt) + tokens
     while len(text) < end:
-        drafts = []
+        drafts: list[int] = []
         for _ in range(min(GAMMA, end - len(text) - 1)):
             drafts += top(draft, text + drafts, 1)
         chosen = top(target, text + drafts, len(drafts) + 1)
