@@ -190,7 +190,7 @@ class Turn:
                 inside = [i for i in range(1, len(entries) - 1) if places[i]]
                 turns = [turn for i in inside for turn in _turns_at(entries, i)]
             if turns:
-                best = max(turns, key=lambda cell: cell.low)
+                best = _clearest(turns)
                 found.append(Cell(label, best.value, best.low, best.high))
         return found
 
