@@ -6,12 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mdsd_core.study.provenance import provenance_line
+from mdsd_core.study.provenance import provenance_line, recorded_line
 from mdsd_core.study.results import Results, Value
 from tools.project import ProjectError
 
-_NUMBER = re.compile(r"\[\[(?P<name>\d\d_\w+)\.(?P<key>[^\[\]:]+?)(?::(?P<form>[^\[\]]*))?\]\]")
-_FACT = re.compile(r"\[\[(version|commit|date|profile)\]\]")
+_NUMBER = re.compile(
+    r"\[\[(?P<run>full/)?(?P<name>\d\d_\w+)\.(?P<key>(?:[^\[\]:]|: )+?)(?::(?P<form>(?! )[^\[\]]*))?\]\]"
+)
+_RUN = re.compile(r"\[\[full/(\d\d_\w+)\]\]")
+_FACT = re.compile(r"\[\[(version|commit|date|profile|findings)\]\]")
 _FIGURE = re.compile(
     r"^(?P<indent>[ ]*)(?P<fence>`{3,}|:{3,})\{figure\}[ ]*(?P<path>\S+)[ ]*\n(?P<body>.*?)^(?P=indent)(?P=fence)[ ]*$",
     re.MULTILINE | re.DOTALL,
@@ -19,29 +22,57 @@ _FIGURE = re.compile(
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>$])")
 
 
-def fill_numbers(text: str, read: Callable[[str], Results], facts: dict[str, str], where: str) -> str:
+def fill_numbers(
+    text: str, read: Callable[[str], Results], facts: dict[str, str], where: str, read_full: Callable[[str], Results]
+) -> str:
     """Replace ``[[01_first_look.rate:.3f]]`` by that value of the results file, formatted.
 
-    The key may end in ``.INDEX`` for an entry of a list. The format is one of Python's; ``interval .3f`` gives the
-    value with its interval, ``value (low to high)``. ``[[version]]``, ``[[commit]]``, ``[[date]]`` and ``[[profile]]``
-    stand for `facts`.
+    ``[[full/01_first_look.rate:.3f]]`` takes the recorded full run, and ``[[full/01_first_look]]`` says which one it
+    is. The key may end in ``.INDEX`` for an entry of a list. The format is one of Python's, with words before it:
+    ``interval`` adds the interval, ``value (low to high)``; ``points`` shows hundredths. Two forms count, over all keys
+    that match a regular expression: ``means above 0`` and ``intervals above 0``, as ``22 of 25``. ``[[version]]``,
+    ``[[commit]]``, ``[[date]]``, ``[[profile]]`` and ``[[findings]]`` stand for `facts`.
     """
 
     def number(match: re.Match[str]) -> str:
-        form = match["form"] or ""
         try:
-            value, index = _find(read(match["name"]), match["key"])
-            if not form.startswith("interval"):
-                return format(_at(value.value, index), form)
-            if value.interval is None:
-                raise ValueError(f"{match['key']} has no interval: it is {value.kind}")
-            one = form.removeprefix("interval").strip()
-            middle, low, high = (format(_at(x, index), one) for x in (value.value, *value.interval))
-            return f"{middle} ({low} to {high})"
+            results = (read_full if match["run"] else read)(match["name"])
+            return _shown(results, match["key"], match["form"] or "")
         except (FileNotFoundError, KeyError, IndexError, TypeError, ValueError) as error:
             raise ProjectError(f"{where}: {match[0]} cannot be filled in: {error}") from error
 
-    return _FACT.sub(lambda match: facts[match[1]], _NUMBER.sub(number, text))
+    def run(match: re.Match[str]) -> str:
+        try:
+            return recorded_line(read_full(match[1]).made)
+        except FileNotFoundError as error:
+            raise ProjectError(f"{where}: {match[0]} cannot be filled in: {error}") from error
+
+    text = _FACT.sub(lambda match: facts[match[1]], text)
+    return _RUN.sub(run, _NUMBER.sub(number, text))
+
+
+def _shown(results: Results, key: str, form: str) -> str:
+    if form in ("means above 0", "intervals above 0"):
+        matching = [results[name] for name in results if re.fullmatch(key, name)]
+        if not matching:
+            raise KeyError(f"no key matches {key}")
+        ends = [value.value if form.startswith("means") else value.interval[0] for value in matching]  # type: ignore[index]
+        return f"{sum(end > 0 for end in ends)} of {len(ends)}"
+    value, index = _find(results, key)
+    *words, python = form.split(" ")
+    unknown = set(words) - {"interval", "points"}
+    if unknown:
+        raise ValueError(f"the format has the unknown word {unknown.pop()!r}")
+
+    def one(x: Any) -> str:
+        x = _at(x, index)
+        return format(100 * x if "points" in words else x, python)
+
+    if "interval" not in words:
+        return one(value.value)
+    if value.interval is None:
+        raise ValueError(f"{key} has no interval: it is {value.kind}")
+    return f"{one(value.value)} ({one(value.interval[0])} to {one(value.interval[1])})"
 
 
 def _find(results: Results, key: str) -> tuple[Value, list[int]]:

@@ -20,6 +20,7 @@ import yaml
 from mdsd_core.study.provenance import commit
 from mdsd_core.study.results import Results, read_results
 from tools.execute import Place
+from tools.findings import findings, full_run
 from tools.fingerprint import changed_parts, digest_of, digest_of_files, fingerprint, shared_parts
 from tools.markup import add_provenance, fill_numbers
 from tools.notebooks import Notebook, all_notebooks, read_notebook
@@ -212,9 +213,11 @@ def stage_book(project: Project, profile: str) -> tuple[Facts, str]:
         return read_results(name, folder=Place(project.executed(profile), name).results)
 
     undated = {"version": facts.version, "commit": facts.commit, "date": "[[date]]", "profile": profile}
+    undated["findings"] = findings(project)
     pages = [path for path in stage.rglob("*.md")]
     for page in pages:
-        text = fill_numbers(page.read_text(encoding="utf-8"), read, undated, str(page.relative_to(stage)))
+        text, where = page.read_text(encoding="utf-8"), str(page.relative_to(stage))
+        text = fill_numbers(text, read, undated, where, lambda name: full_run(project, name))
         page.write_text(add_provenance(text, page, stage), encoding="utf-8")
     _check_toc(project, stage)
     _copy_mathjax(stage)

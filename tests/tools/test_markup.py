@@ -6,7 +6,25 @@ from mdsd_core.study.results import Results, estimate, exact
 from tools.markup import add_provenance, fill_numbers
 from tools.project import ProjectError
 
-FACTS = {"version": "1.2", "commit": "abc", "date": "2026-01-02", "profile": "ci"}
+FACTS = {
+    "version": "1.2",
+    "commit": "abc",
+    "date": "2026-01-02",
+    "profile": "ci",
+    "findings": "[[01_first_look.rate:.1f]]!",
+}
+
+
+def read_full(name):
+    if name != "06_all":
+        raise FileNotFoundError(f"{name}.json is missing")
+    made = {"processor": "CPU", "cores": 2, "commit": "0123", "date": "2026-01-02T03:04"}
+    values = {
+        "gap: a, one": estimate(0.25, (0.125, 0.5), atol=1e-4),
+        "gap: a, two": estimate(0.25, (-0.25, 0.5), atol=1e-4),
+        "gap: a, three": estimate(-0.5, (-0.75, -0.25), atol=1e-4),
+    }
+    return Results(name, "full", {}, values, made)
 
 
 def read(name):
@@ -29,11 +47,18 @@ def read(name):
         ("[[01_first_look.mean:interval .1f]]", "0.5 (0.2 to 0.8)"),
         ("[[01_first_look.contexts:,]]", "1,234"),
         ("[[version]], [[commit]], [[date]], [[profile]]", "1.2, abc, 2026-01-02, ci"),
+        ("[[findings]]", "0.1!"),
+        ("[[01_first_look.rate:points .1f]]", "12.3"),
+        ("[[01_first_look.mean:interval points +.0f]]", "+50 (+25 to +75)"),
+        ("[[full/06_all.gap: a, one:.2f]]", "0.25"),
+        ("[[full/06_all.gap: .*:means above 0]]", "2 of 3"),
+        ("[[full/06_all.gap: .*:intervals above 0]]", "1 of 3"),
+        ("[[full/06_all]]", "Recorded on 2026-01-02 on CPU (2 cores), commit 0123."),
         ("x[[0, 1]] and [[a.b]]", "x[[0, 1]] and [[a.b]]"),
     ],
 )
 def test_numbers_are_filled_in(text, filled):
-    assert fill_numbers(text, read, FACTS, "page") == filled
+    assert fill_numbers(text, read, FACTS, "page", read_full) == filled
 
 
 @pytest.mark.parametrize(
@@ -44,11 +69,17 @@ def test_numbers_are_filled_in(text, filled):
         "[[01_first_look.rate:interval .1f]]",
         "[[01_first_look.rates.by_n.0.2]]",
         "[[01_first_look.rate:nonsense]]",
+        "[[01_first_look.rate:tenths .1f]]",
+        "[[01_first_look.rate:intervals above 0]]",
+        "[[full/01_first_look.rate:.3f]]",
+        "[[full/01_first_look]]",
+        "[[06_all.gap: a, one:.2f]]",
+        "[[full/06_all.no such .*:means above 0]]",
     ],
 )
 def test_a_number_that_is_not_there_is_an_error(text):
     with pytest.raises(ProjectError, match=r"page: .*cannot be filled in"):
-        fill_numbers(text, read, FACTS, "page")
+        fill_numbers(text, read, FACTS, "page", read_full)
 
 
 FIGURE = """Before.
