@@ -20,8 +20,8 @@ class DistinctConditioned(Scheme):
     """`n` independent drafts of law w, given that all are different: ``P(S) ~ prod_{x in S} w_x``.
 
     ``Q(H) = e_n(w_H) / e_n(w)``, e_n the elementary symmetric polynomial: the coefficients of ``prod (1 + w_x t)`` by
-    which Hu et al. (arXiv 2502.18779) give the rate without replacement. Sequential sampling, which is what samplers
-    do, has another law: :class:`WithoutReplacement`.
+    which a rendering of Hu et al. (arXiv 2502.18779) gives the rate without replacement. Sequential sampling, which
+    is what samplers do, has another law: :class:`WithoutReplacement`.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
 """Tables of the study: comparisons of rules with their significance, and how a figure with its interval is written."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,6 +15,9 @@ from mdsd_core.study.statistics import (
     holm,
     paired_p_value,
 )
+
+#: A difference is marked if its corrected p-value is below this.
+SIGNIFICANT = 0.05
 
 #: A rule as a table names it: (scheme, verifier), the verifier "bound" for the optimal rate of the scheme.
 Rule = tuple[str, str]
@@ -111,6 +115,24 @@ def compare_rules(
     if enough.any():
         table.loc[enough, "adjusted"] = holm(table.loc[enough, "p_value"].to_numpy())
     return table
+
+
+def mark_of(adjusted: float | None) -> str:
+    """What stands behind a difference: a star if its Holm-corrected p-value stays below 0.05.
+
+    Parameters
+    ----------
+    adjusted : float or None
+        The corrected p-value; None, or NaN as :func:`compare_rules` has it, where there are too few prompts for one.
+
+    Examples
+    --------
+    >>> mark_of(0.01), mark_of(0.05), mark_of(None)
+    ('*', '', ', too few')
+    """
+    if adjusted is None or math.isnan(adjusted):
+        return ", too few"
+    return "*" if adjusted < SIGNIFICANT else ""
 
 
 def percent(found: Interval, digits: int = 1) -> str:

@@ -51,10 +51,10 @@ def without_replacement_gap(p: ArrayLike, q: ArrayLike, n: int) -> WithoutReplac
 
     Notes
     -----
-    The formula, ``Q(H) = [t^n] prod_{x in H} (1 + q_x t) / [t^n] prod_x (1 + q_x t)`` (Hu et al., arXiv 2502.18779),
-    is exact for :class:`~mdsd_core.schemes.DistinctConditioned`. Set against verifiers of sequential drafts it is no
-    bound: it lies below what some of them accept, or above what any of them could. The two agree for n = 1 and where q
-    is uniform on its support.
+    The formula, ``Q(H) = [t^n] prod_{x in H} (1 + q_x t) / [t^n] prod_x (1 + q_x t)`` (a rendering of Hu
+    et al., arXiv 2502.18779), is exact for :class:`~mdsd_core.schemes.DistinctConditioned`. Set against verifiers of
+    sequential drafts it is no bound: it lies below what some of them accept, or above what any of them could. The two
+    agree for n = 1 and where q is uniform on its support.
 
     Examples
     --------

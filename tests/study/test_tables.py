@@ -6,7 +6,7 @@ import pytest
 
 from mdsd_core.study.results import estimate, exact
 from mdsd_core.study.statistics import holm, paired_p_value
-from mdsd_core.study.tables import compare_rules, mean_of, percent, percent_of, values_of
+from mdsd_core.study.tables import compare_rules, mark_of, mean_of, percent, percent_of, values_of
 
 A, B = ("greedy", "greedy"), ("greedy", "bound")
 
@@ -42,6 +42,17 @@ def test_differences_are_paired_and_corrected_over_the_cells_with_enough_prompts
     assert found.loc["few"]["adjusted"].isna().all()
     enough = found.loc[["many", "other"]]
     assert enough["adjusted"].to_numpy() == pytest.approx(holm(enough["p_value"].to_numpy()))
+
+
+def test_marks_follow_the_corrected_value_and_say_where_there_are_too_few_prompts(frame):
+    found = compare_rules(frame, [(A, B), (B, B)], by=["pair"], seed=3)
+    found["mark"] = [mark_of(value) for value in found["adjusted"]]
+    few = found["pair"] == "few"
+    assert set(found[few]["mark"]) == {", too few"}
+    assert (found[~few & (found["first"] == B)]["mark"] == "").all()  # a rule against itself
+    sure = ~few & (found["first"] == A)
+    assert (found[sure]["p_value"] < 0.0125).all()
+    assert (found[sure]["mark"] == "*").all()
 
 
 def test_what_cannot_be_paired_is_refused(frame):
