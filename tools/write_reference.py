@@ -12,8 +12,8 @@ from tools.notebooks import all_notebooks, chosen_notebooks
 from tools.project import HERE, Project, ProjectError
 from tools.reproduce import differences
 
-#: Figures that README.md shows, each called as the notebook that draws it; kept in git, so small.
-README_FIGURES = ("01_first_look",)
+#: Figures that README.md shows, each with the notebook that draws it; kept in git from the full run, so small.
+README_FIGURES = {"06_ladder": "06_verifiers"}
 README_FIGURE_BYTES = 200_000
 
 
@@ -60,8 +60,8 @@ def keep_full_run(project: Project, chosen: list[str]) -> None:
 
 
 def keep_figures(project: Project, chosen: list[str]) -> None:
-    """Copy the figures that README.md shows, each with the note of where it comes from."""
-    for name in [name for name in README_FIGURES if not chosen or name in chosen]:
+    """Copy the figures that README.md shows and the `chosen` notebooks drew, each with the note of its origin."""
+    for name in [name for name, notebook in README_FIGURES.items() if not chosen or notebook in chosen]:
         source = project.results / "figures" / f"{name}.png"
         if not source.is_file():
             raise ProjectError(f"{source} is missing, and README.md shows it")
@@ -82,9 +82,8 @@ def main() -> int:
     profile = given.profile
     try:
         changes = write_reference(HERE, profile, given.names)
-        if profile == "quick":
-            keep_figures(HERE, given.names)
         if profile == "full":
+            keep_figures(HERE, given.names)
             keep_full_run(HERE, given.names)
     except (ProjectError, FileNotFoundError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)

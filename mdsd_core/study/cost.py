@@ -21,12 +21,16 @@ import numpy as np
 import torch
 from scipy import stats
 
+from mdsd_core.decoding.choices import RandomChoices
 from mdsd_core.decoding.drafted import DraftedTree
 from mdsd_core.decoding.drafters import Drafter
+from mdsd_core.decoding.loop import LazyRows
+from mdsd_core.decoding.rules import TreeRule
 from mdsd_core.decoding.scoring import Block, Scorer
 from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams, probabilities
 from mdsd_core.schemes import Deterministic, Scheme
+from mdsd_core.study.trees import RecordedRound
 from mdsd_core.verifiers import Verifier
 
 #: Branching of a tree by depth.
@@ -103,7 +107,8 @@ class RoundCost:
         branching : sequence of int
             Of the tree, by depth; empty for plain decoding.
         tokens_per_round : float
-            The block efficiency: as many nodes are visited. (A bonus token's row is warped as well.)
+            The block efficiency: as many nodes are visited, leaves included. A leaf counts like a decision here,
+            though only its row is turned into probabilities.
 
         Notes
         -----
@@ -368,6 +373,74 @@ def measure_verdict(
         rule.prepare(probabilities(target_logits, sampling), q, scheme).verify(drafts, rng)
 
     return _median(work, repeats, clock)
+
+
+def measure_walks(
+    rule: TreeRule,
+    rounds: Sequence[RecordedRound],
+    rng: np.random.Generator,
+    *,
+    repeats: int = 3,
+    clock: Clock = time.perf_counter,
+) -> tuple[float, float]:
+    """What a tree rule takes for a round: it walks recorded trees again.
+
+    Parameters
+    ----------
+    rule : TreeRule
+        Lossless for the drafts of the trees.
+    rounds : sequence of RecordedRound
+        Whose trees are walked; at least one.
+    rng : numpy.random.Generator
+        Makes the choices.
+    repeats : int
+        How often all trees are walked, after once to warm up.
+    clock : callable
+        What time is read from.
+
+    Returns
+    -------
+    seconds, decisions : float
+        Of a round: the median over the repeats, and the mean number of nodes with drafts that the rule looked at. The
+        time holds the softmax of the target's row at every node looked at, as in the decoding loop.
+
+    Examples
+    --------
+    A chain of two drafts of which all are accepted: two decisions.
+
+    >>> from mdsd_core.decoding import ModelDrafter
+    >>> from mdsd_core.decoding.generate import as_scorer
+    >>> from mdsd_core.decoding.rules import tree_rule
+    >>> from mdsd_core.models import tiny_random_pair
+    >>> from mdsd_core.study.trees import record_rounds
+    >>> from mdsd_core.verifiers import verifier
+    >>> pair = tiny_random_pair(5, noise=0.0)
+    >>> found = record_rounds(
+    ...     as_scorer(pair.target), ModelDrafter(as_scorer(pair.target)), [1, 2], DraftTree.chain(2),
+    ...     "with_replacement", "rrs", SamplingParams(), rounds=3,
+    ... )  # fmt: skip
+    >>> measure_walks(tree_rule("node", verifier("rrs")), found, np.random.default_rng(0), repeats=1)[1]
+    2.0
+    """
+    if not rounds:
+        raise ValueError("rounds must hold at least one round")
+    with np.errstate(divide="ignore"):
+        logits = [{node: np.log(p) for node, p in one.p.items()} for one in rounds]
+    choices, sampling = RandomChoices(rng), SamplingParams()
+    decided: list[int] = []
+
+    def work() -> None:
+        decided.append(0)
+        for one, rows in zip(rounds, logits, strict=True):
+
+            def warp(node: int, one: RecordedRound = one, rows: dict[int, Any] = rows) -> Any:
+                decided[-1] += bool(one.tree.drafts[node].size)
+                return probabilities(rows[node], sampling)
+
+            rule.walk(one.tree, LazyRows(warp), one.q, choices)
+
+    seconds = _median(work, repeats, clock)
+    return seconds / len(rounds), sum(decided[1:]) / (repeats * len(rounds))
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,17 @@ class Rounds:
         """The expected number of accepted drafts."""
         return float(sum(self.reached))
 
+    @property
+    def decisions(self) -> float:
+        """The expected number of nodes at which a rule that goes node by node decides.
+
+        One for each visited node, the root included, but for leaves: there the bonus token is drawn without a decision.
+
+        >>> Rounds(2.0, (1.5, 0.5)).decisions
+        3.5
+        """
+        return float(self.started + sum(self.reached[:-1]))
+
 
 def tails(shares: Sequence[ArrayLike], tree_rule: str = "node") -> NDArray[np.float64]:
     """``rho``: the probability that a round which starts before token t accepts at least d tokens, given the text.
@@ -235,6 +246,13 @@ class ShareTable:
             seed=seed,
             level=level,
         )
+
+    def decisions(self, rule: RoundRule, branching: Sequence[int]) -> float:
+        """Decisions a round of a rule that goes node by node; see :attr:`Rounds.decisions`."""
+        if rule.tree_rule != "node":
+            raise ValueError(f"rule must go node by node: what a rule visits is not what it accepts, got {rule}")
+        rows = [self.rounds(key, rule, branching) for key in self.keys]
+        return sum(r.decisions for r in rows) / sum(r.started for r in rows)
 
     def acceptance_by_depth(self, rule: RoundRule, branching: Sequence[int]) -> list[float]:
         """By depth: the share of rounds that accept a draft there among those that got there."""

@@ -20,10 +20,40 @@ from mdsd_core.decoding.scoring import Scorer
 from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.schemes import Scheme
-from mdsd_core.study.figures import PALETTE
+from mdsd_core.study.figures import MARKERS, PALETTE
+from mdsd_core.study.rounds import RoundRule
 from mdsd_core.verifiers import verifier
 
 _ACCEPTED, _REJECTED, _UNSEEN, _FINAL = PALETTE[2], PALETTE[1], "#8a8a8a", PALETTE[0]
+
+
+#: Colour and marker by rule; the scheme is told by filling and line, see `rule_style`.
+_RULES = (("rrs", "node"), ("kseq", "node"), ("optimal", "node"), ("optimal", "path"), ("greedy", "node"))
+
+
+def rule_style(rule: RoundRule) -> dict[str, Any]:
+    """How a rule is drawn wherever rules are compared on trees, as arguments of ``Axes.plot``.
+
+    The rule gives colour and marker; drafts without replacement have hollow markers and dashed lines.
+
+    Raises ValueError for a rule that has no place in these figures.
+
+    Examples
+    --------
+    >>> both = [rule_style(RoundRule("optimal", scheme)) for scheme in ("with_replacement", "without_replacement")]
+    >>> [style["linestyle"] for style in both], both[0]["color"] == both[1]["color"]
+    (['-', '--'], True)
+    """
+    key = (rule.verifier.removesuffix("_without"), rule.tree_rule)
+    if key not in _RULES:
+        raise ValueError(f"rule must be one of {_RULES} by verifier and tree rule, got {rule}")
+    i, hollow = _RULES.index(key), rule.scheme == "without_replacement"
+    return {
+        "color": PALETTE[i],
+        "marker": MARKERS[i],
+        "markerfacecolor": "white" if hollow else PALETTE[i],
+        "linestyle": "--" if hollow else "-",
+    }
 
 
 @dataclass(frozen=True, eq=False)

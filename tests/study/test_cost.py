@@ -6,13 +6,15 @@ import time
 import numpy as np
 import pytest
 
-from mdsd_core.decoding import PromptLookup
+from mdsd_core.decoding import DraftTree, ModelDrafter, PromptLookup
 from mdsd_core.decoding.generate import as_scorer
+from mdsd_core.decoding.rules import tree_rule
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import tiny_random_pair
 from mdsd_core.schemes import WithReplacement
 from mdsd_core.study import cost
 from mdsd_core.study.cost import PassCost, RoundCost, best_tree, branchings, check_prediction
+from mdsd_core.study.trees import record_rounds
 from mdsd_core.verifiers import verifier
 
 COST = RoundCost(PassCost((1, 5, 21), (0.10, 0.12, 0.20)), PassCost((1, 4), (0.05, 0.08)), 0.001, 0.002, 0.003)
@@ -120,3 +122,23 @@ def test_every_measurement_reads_the_clock_it_is_given():
     assert cost.measure_keep(scorer, [1, 2, 3], repeats=2, clock=ticks) == 1
     assert cost.measure_draw(logits, scheme, SamplingParams(), rng, clock=ticks) == 1
     assert cost.measure_verdict(logits, logits, scheme, verifier("rrs"), SamplingParams(), rng, clock=ticks) == 1
+
+
+def test_walks_of_recorded_trees_decide_where_the_rule_looks_and_nowhere_else():
+    pair, rng = tiny_random_pair(5, noise=0.0), np.random.default_rng(0)
+    recorded = record_rounds(
+        as_scorer(pair.target), ModelDrafter(as_scorer(pair.draft)), [1, 2], DraftTree.from_branching((2, 2)),
+        "with_replacement", "rrs", SamplingParams(), rounds=4,
+    )  # fmt: skip
+    ticks = itertools.count().__next__
+    seconds, decisions = cost.measure_walks(tree_rule("path", verifier("optimal")), recorded, rng, clock=ticks)
+    assert seconds == 1 / 4  # one second for all four rounds
+    # at most a decision at each depth of the selected path, and of one beside it
+    assert 1 <= decisions <= 3
+    node, path = (
+        cost.measure_walks(tree_rule(name, verifier("optimal")), recorded, rng, repeats=200)[1]
+        for name in ("node", "path")
+    )
+    assert path > node  # the path rule looks below drafts that are rejected in the end
+    with pytest.raises(ValueError, match="rounds must hold at least one round"):
+        cost.measure_walks(tree_rule("node", verifier("rrs")), [], rng)

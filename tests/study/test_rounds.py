@@ -9,6 +9,7 @@ import pytest
 from mdsd_core.decoding import NGramDrafter, PromptLookup, WittenBellTrigram, generate
 from mdsd_core.decoding.drafters import ModelDrafter
 from mdsd_core.decoding.families import FAMILIES, scheme_family
+from mdsd_core.decoding.generate import as_scorer
 from mdsd_core.decoding.rules import tree_rule
 from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
@@ -19,12 +20,14 @@ from mdsd_core.study.contexts import Continuation
 from mdsd_core.study.forcing import Position
 from mdsd_core.study.rounds import (
     RoundRule,
+    Rounds,
     drafted_positions,
     expected_rounds,
     shares_of_texts,
     tails,
 )
 from mdsd_core.study.shares import accepted_share, selected_share
+from mdsd_core.study.trees import record_rounds
 from mdsd_core.verifiers import UnsupportedScheme, verifier, verifiers_for
 from tests.decoding.oracle import Remembering, Selecting, enumerate_runs, make_loop
 from tests.decoding.tiny import TableModel
@@ -153,6 +156,36 @@ def test_expected_rounds_against_simulated_ones(ended, rule_name):
     assert found.accepted == pytest.approx(accepted, rel=0.02)
     assert list(found.reached) == sorted(found.reached, reverse=True)
     assert len(found.reached) == 3
+
+
+@pytest.mark.parametrize("rule", [RoundRule("rrs", "with_replacement"), RoundRule("greedy", "greedy")])
+@pytest.mark.parametrize("branching", [(2,), (2, 2), (2, 1, 2)])
+def test_decisions_of_a_round_against_recorded_ones(rule, branching):
+    """At a leaf the bonus token is drawn without a decision: a round has one decision less than tokens there."""
+    pair = tiny_random_pair(3, noise=0.3)
+    chance = {depth: 0.0 for depth in range(len(branching) + 1)}
+    rounds = record_rounds(
+        as_scorer(pair.target), ModelDrafter(as_scorer(pair.draft)), [1, 2], DraftTree.from_branching(branching),
+        rule.scheme, rule.verifier, SamplingParams(), rounds=60, seed=4,
+    )  # fmt: skip
+    for one in rounds:
+        chance[one.accepted] += 1.0
+    decided = sum(len([n for n in (0, *one.walk.path) if one.tree.drafts[n].size]) for one in rounds)
+    reached = tuple(sum(chance[d] for d in range(depth, len(chance))) for depth in range(1, len(chance)))
+    assert chance[len(branching)] > 0
+    assert Rounds(float(len(rounds)), reached).decisions == decided
+    assert decided < sum(one.accepted + 1 for one in rounds)
+
+
+def test_only_a_rule_that_goes_node_by_node_has_expected_decisions():
+    pair, params = tiny_random_pair(4), SamplingParams()
+    text = Continuation("toy/0", prompt=(1, 2), tokens=(3, 1, 0, 2))
+    node, path = (RoundRule("optimal", "with_replacement", name) for name in ("node", "path"))
+    table = shares_of_texts(pair.target, pair.draft, [text], [(node, (2, 2)), (path, (2, 2))], params)
+    rounds = table.rounds("toy/0", node, (2, 2))
+    assert table.decisions(node, (2, 2)) == pytest.approx(1 + rounds.reached[0] / rounds.started)
+    with pytest.raises(ValueError, match="rule must go node by node"):
+        table.decisions(path, (2, 2))
 
 
 def test_a_text_shorter_than_the_tree_has_no_countable_round():

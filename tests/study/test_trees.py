@@ -8,7 +8,8 @@ from mdsd_core.decoding.generate import as_scorer
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import tiny_random_pair
 from mdsd_core.study import trees
-from mdsd_core.study.trees import draw_residual, draw_round, layout, record_rounds, shown, telling_round
+from mdsd_core.study.rounds import RoundRule
+from mdsd_core.study.trees import draw_residual, draw_round, layout, record_rounds, rule_style, shown, telling_round
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +86,16 @@ def test_the_residual_is_what_p_leaves_over_q(rounds):
     assert f"{one.walk.token}\nresampled" in labels
     with pytest.raises(ValueError, match="resampled token"):
         draw_residual(next(r for r in recorded if not r.resampled), str)
+
+
+def test_no_two_rules_look_alike_in_a_figure():
+    rules = [RoundRule("greedy", "greedy"), RoundRule("rrs_without", "without_replacement")]
+    rules += [RoundRule(name, "with_replacement") for name in ("rrs", "kseq")]
+    rules += [
+        RoundRule("optimal", f"{how}_replacement", rule) for how in ("with", "without") for rule in ("node", "path")
+    ]
+    styles = [rule_style(rule) for rule in rules]
+    assert len({(s["marker"], s["markerfacecolor"]) for s in styles}) == len(rules)
+    assert len({(s["color"], s["linestyle"]) for s in styles}) == len(rules)
+    with pytest.raises(ValueError, match="token_matching"):
+        rule_style(RoundRule("token_matching", "with_replacement"))

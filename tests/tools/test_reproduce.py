@@ -107,16 +107,16 @@ def test_the_check_itself_fails_on_a_planted_change(checked):
 def test_the_figure_of_the_readme_is_kept_small_and_with_its_origin(checked):
     figures = checked.results / "figures"
     figures.mkdir()
-    (figures / "01_first_look.png").write_bytes(b"x" * 200_001)
-    (figures / "01_first_look.json").write_text("{}")
+    (figures / "06_ladder.png").write_bytes(b"x" * 200_001)
+    (figures / "06_ladder.json").write_text("{}")
     keep_figures(checked, ["02_other"])
     assert not (checked.reference / "figures").exists()
     with pytest.raises(ProjectError, match=r"has 200001 bytes; README\.md shows at most 200,000"):
         keep_figures(checked, [])
-    (figures / "01_first_look.png").write_bytes(b"x")
-    keep_figures(checked, ["01_first_look"])
+    (figures / "06_ladder.png").write_bytes(b"x")
+    keep_figures(checked, ["06_verifiers"])
     kept = sorted(path.name for path in (checked.reference / "figures").iterdir())
-    assert kept == ["01_first_look.json", "01_first_look.png"]
+    assert kept == ["06_ladder.json", "06_ladder.png"]
 
 
 def test_what_the_full_run_took_is_kept_and_shown(checked):
