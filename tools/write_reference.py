@@ -8,6 +8,7 @@ from typing import Any
 
 from mdsd_core.study.results import PROFILES, read_results, write_json
 from tools.execute import Place
+from tools.findings import with_findings
 from tools.notebooks import all_notebooks, chosen_notebooks
 from tools.project import HERE, Project, ProjectError
 from tools.reproduce import differences
@@ -85,6 +86,8 @@ def main() -> int:
         if profile == "full":
             keep_figures(HERE, given.names)
             keep_full_run(HERE, given.names)
+            readme = HERE.root / "README.md"
+            readme.write_text(with_findings(HERE, readme.read_text(encoding="utf-8")), encoding="utf-8")
     except (ProjectError, FileNotFoundError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
