@@ -25,6 +25,9 @@ results it is judged by and a criterion; when the book is built, the verdict is 
 of this book's own notebooks (profile `{profile}`), and once more from those of the same notebooks at full size, which
 were recorded. The full run rests on more or longer texts, and on more pairs, tasks and temperatures; where it differs,
 believe it.
+"""
+
+_RULE = """## How a verdict comes about
 
 A cell is one figure with its interval. It speaks *for* a claim or *against* it if its whole interval does, and is
 *open* if the interval contains the limit. The verdict is the first of these that fits:
@@ -46,7 +49,7 @@ holds with a condition
 : One property of the cells (temperature, number of drafts, draft, task, rule, scheme, tree) separates those for it from
   those against it without exception. The program looks for it; it counts only if shuffled cells would be separated as
   cleanly at most once in {once:.0f}, all properties that were tried taken together, and if most cells on its side
-  speak for the claim.
+  speak for the claim. Cells of the same texts depend on each other, so this is the least to ask for and no test.
 
 mixed here
 : All else: cells speak for it and against it, and nothing that was looked at separates them.
@@ -148,7 +151,7 @@ def _condition(judgement: Judgement) -> str:
     inside = sum(first.met(cell) for cell, stance in judgement.cells if stance == 0)
     also = f" The same cells are separated by: {'; '.join(_plain(one.words()) for one in others)}." if others else ""
     return (
-        f" There lie all {for_} cells for it, none of the {against} against it, and {inside} of the {undecided} open "
+        f" Where that is so lie all {for_} cells for it, none of the {against} against it, and {inside} of the {undecided} open "
         f"ones. This property would separate shuffled cells as cleanly once in {1 / first.chance:,.0f}.{also}"
     )
 
@@ -232,8 +235,8 @@ def page(claims: tuple[Claim, ...], read: Reader, profile: str, read_full: Reade
     judged = [(claim, claim.judge(read), None if read_full is None else claim.judge(read_full)) for claim in claims]
     groups = [(paper, paper.name) for paper in PAPERS] + [(None, "Asked by this book itself")]
     head = f"| claim | {profile} |" + ("" if read_full is None else " full run |")
-    lines = [_INTRODUCTION.format(profile=profile, once=1 / CHANCE, difference=DIFFERENCE), "## All claims", ""]
-    lines += ["In brackets: how many cells speak for the claim, are open, and speak against it.", ""]
+    lines = [_INTRODUCTION.format(profile=profile), "## All claims", ""]
+    lines += ["In brackets: how many figures speak for the claim, are open, and speak against it.", ""]
     for paper, name in groups:
         lines += [f"**{name}**", "", head, "|:--|:--|" + ("" if read_full is None else ":--|")]
         lines += [
@@ -243,6 +246,7 @@ def page(claims: tuple[Claim, ...], read: Reader, profile: str, read_full: Reade
             if claim.paper is paper
         ]
         lines.append("")
+    lines += [_RULE.format(once=1 / CHANCE, difference=DIFFERENCE)]
     for paper, name in groups:
         lines += [f"## {name}", ""]
         lines += [f"{{cite}}`{paper.key}`. Setting of the paper: {paper.setup}.", ""] if paper is not None else []
