@@ -151,8 +151,9 @@ def _condition(judgement: Judgement) -> str:
     inside = sum(first.met(cell) for cell, stance in judgement.cells if stance == 0)
     also = f" The same cells are separated by: {'; '.join(_plain(one.words()) for one in others)}." if others else ""
     return (
-        f" Where that is so lie all {for_} cells for it, none of the {against} against it, and {inside} of the {undecided} open "
-        f"ones. This property would separate shuffled cells as cleanly once in {1 / first.chance:,.0f}.{also}"
+        f" Where that is so lie all {for_} cells for it, none of the {against} against it, and {inside} of the "
+        f"{undecided} open ones. This property would separate shuffled cells as cleanly once in "
+        f"{1 / first.chance:,.0f}.{also}"
     )
 
 
