@@ -21,7 +21,7 @@ class Paper:
     setup : str
         Models, tasks and settings.
     findings : dict of str to str
-        Its claims, by a key of their own.
+        Its claims, by a key of their own, one statement each, in our words.
 
     Examples
     --------
@@ -47,9 +47,19 @@ HU = Paper(
         "gap": "existing verifiers stay below the optimal rate, with and without replacement",
         "without": "without replacement beats with replacement in the optimum and in RRS",
         "growth": "the gap to the optimum grows with the number of drafts",
-        "greedy-cold": "greedy drafts are strongest at low temperature (0.1) and lose their advantage towards T=1",
+        "greedy": "greedy drafts are accepted more often than those of RRS, K-SEQ and RRS without replacement",
+        "greedy-cold": "at T=0.1 greedy drafts are accepted more often than those of RRS without replacement",
+        "greedy-fade": "the lead of greedy drafts over RRS without replacement shrinks from T=0.1 to T=1",
+        "greedy-cold-with": "at T=0.1 greedy drafts are accepted more often than any rule could accept drafts with "
+        "replacement",
+        "greedy-cold-without": "at T=0.1 greedy drafts are accepted more often than any rule could accept drafts "
+        "without replacement",
+        "greedy-fade-bounds": "the lead of greedy drafts over the optimum of other drafts shrinks from T=0.1 to T=1",
         "greedy-optimal": "the greedy verifier attains its own optimum",
         "turn": "the effect of temperature is not monotone (turn near T=0.9)",
+        "pairs": "all of this on the paper's own pairs of models and its own tasks",
+        "heads": "all of this with trained EAGLE heads as drafts",
+        "speed": "the speed-ups on a GPU",
     },
 )
 
@@ -62,7 +72,12 @@ YANG = Paper(
     findings={
         "several": "several candidates raise acceptance over one candidate on every model, data set and decoding setup "
         "tried",
+        "twenty": "acceptance with several candidates is at least 20 % above that of one: RRS with replacement",
+        "twenty-without": "acceptance with several candidates is at least 20 % above that of one: RRS without "
+        "replacement",
         "lossless": "the target distribution is kept",
+        "pairs": "all of this on the paper's own pairs of models and its own tasks",
+        "speed": "the speed-ups on a GPU",
     },
 )
 

@@ -7,14 +7,19 @@ and by which criterion a cell speaks for it; the verdict is computed from the va
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mdsd_core.study.cells import Cell
+from mdsd_core.study.conditions import Condition, conditions
 from mdsd_core.study.results import Results
-from mdsd_core.study.sources import Cell, Source
+from mdsd_core.study.sources import Source
 
 HOLDS = "holds"
 CONDITION = "holds with a condition"
-FAILS = "does not hold here"
 OPEN = "not decided here"
+MIXED = "mixed here"
+UNSEEN = "not seen on these pairs"
+FAILS = "does not hold"
 ABSENT = "not measured in this profile"
+UNTESTED = "not tested here"
 
 #: Reads the results of a notebook; None if there are none.
 Reader = Callable[[str], Results | None]
@@ -66,10 +71,12 @@ class Evidence:
     ----------
     how : str
         What is measured, in words.
-    source : Values, Entry, Change, Turn or Differences
+    source : Values, Sum, Share, At, Change or Turn
         Which values.
     criterion : Above or AtMost
         When a cell speaks for the claim.
+    points : bool
+        Whether its figures are shown in points, hundredths of an acceptance.
 
     Examples
     --------
@@ -81,6 +88,7 @@ class Evidence:
     how: str
     source: Source
     criterion: Above | AtMost = Above()
+    points: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,6 +106,12 @@ class Judged:
     stances: tuple[int, ...]
 
     @property
+    def met_by_value(self) -> int:
+        """How many cells meet the criterion by their value alone, whatever the interval."""
+        plain = [Cell(cell.label, cell.value, cell.value, cell.value) for cell in self.cells]
+        return sum(self.evidence.criterion.stance(cell) > 0 for cell in plain)
+
+    @property
     def extremes(self) -> tuple[Cell, Cell]:
         """The cells with the smallest and the largest value."""
         return min(self.cells, key=lambda cell: cell.value), max(self.cells, key=lambda cell: cell.value)
@@ -110,52 +124,74 @@ class Judgement:
     Attributes
     ----------
     verdict : str
-        :data:`HOLDS`, :data:`CONDITION`, :data:`FAILS`, :data:`OPEN` or :data:`ABSENT`.
+        :data:`HOLDS`, :data:`CONDITION`, :data:`OPEN`, :data:`MIXED`, :data:`UNSEEN`, :data:`FAILS`, :data:`ABSENT` or
+        :data:`UNTESTED`.
     parts : tuple of Judged
         One for each evidence of the claim.
+    conditions : tuple of Condition
+        With :data:`CONDITION`: the properties that separate the cells, the clearest first.
 
     Examples
     --------
     >>> from mdsd_core.study.sources import Values
     >>> cells = (Cell("n=2", 0.1, 0.1, 0.1), Cell("n=4", 0.0, 0.0, 0.0))
-    >>> judgement = Judgement(OPEN, (Judged(Evidence("gap", Values("06", "gap")), cells, (1, -1)),))
-    >>> judgement.counts, [cell.label for cell in judgement.exceptions]
-    ((1, 0, 1), ['n=4'])
+    >>> judgement = Judgement(MIXED, (Judged(Evidence("gap", Values("06", "gap")), cells, (1, -1)),))
+    >>> judgement.counts, judgement.pairs
+    ((1, 0, 1), {})
     """
 
     verdict: str
     parts: tuple[Judged, ...]
+    conditions: tuple[Condition, ...] = ()
 
     @property
-    def exceptions(self) -> list[Cell]:
-        """The cells that do not speak for the claim: its condition, where it holds with one."""
-        return [
-            cell for part in self.parts for cell, stance in zip(part.cells, part.stances, strict=True) if stance < 1
-        ]
+    def cells(self) -> list[tuple[Cell, int]]:
+        """All cells, each with how it speaks."""
+        return [pair for part in self.parts for pair in zip(part.cells, part.stances, strict=True)]
 
     @property
     def counts(self) -> tuple[int, int, int]:
         """How many cells speak for the claim, do not tell, and speak against it."""
-        every = [stance for part in self.parts for stance in part.stances]
+        every = [stance for _, stance in self.cells]
         return every.count(1), every.count(0), every.count(-1)
 
+    @property
+    def pairs(self) -> dict[str, list[str]]:
+        """On which pairs it was measured: the drafts of each target."""
+        found: dict[str, set[str]] = {}
+        for cell, _ in self.cells:
+            if {"target", "draft"} <= set(cell.properties):
+                found.setdefault(str(cell.properties["target"]), set()).add(str(cell.properties["draft"]))
+        return {target: sorted(drafts) for target, drafts in found.items()}
 
-def judge(evidence: tuple[Evidence, ...], read: Reader) -> Judgement:
+
+def judge(evidence: tuple[Evidence, ...], read: Reader, *, law: bool = False) -> Judgement:
     """Compute a verdict.
 
     Parameters
     ----------
     evidence : tuple of Evidence
-        What the claim is judged by.
+        What the claim is judged by; none for a claim that nothing here tests.
     read : callable
-        Gives the results of a notebook, or None.
+        From the name of a notebook to its results, or to None where there are none.
+    law : bool
+        Whether the claim is a formula or a theorem. One cell against it refutes it; a claim about models is at most
+        not seen on the pairs at hand.
 
     Returns
     -------
     Judgement
-        *holds*: no cell speaks against and more than half speak for; *holds with a condition*: more speak for than
-        against; *not decided here*: no interval is clear of its limit; *does not hold here*: all else. Evidence whose
-        notebook has no results, or lacks the place on an axis, takes no part.
+        Let a cell be open if its interval contains its limit. The first of these that fits:
+
+        - *not tested here*: the claim has no evidence; *not measured in this profile*: it has no cells;
+        - *does not hold*: the claim is a law and a cell speaks against it;
+        - *not decided here*: more than half of the cells are open, or none speaks against and half are open;
+        - *holds*: no cell speaks against it;
+        - *not seen on these pairs*: no cell speaks for it;
+        - *holds with a condition*: a property separates the cells, see :func:`~mdsd_core.study.conditions.conditions`;
+        - *mixed here*: all else.
+
+        Evidence whose notebook has no results, or lacks the place on an axis, takes no part.
 
     Raises
     ------
@@ -173,6 +209,8 @@ def judge(evidence: tuple[Evidence, ...], read: Reader) -> Judgement:
     >>> judge((evidence,), lambda name: None).verdict
     'not measured in this profile'
     """
+    if not evidence:
+        return Judgement(UNTESTED, ())
     parts = []
     for one in evidence:
         results = read(one.source.notebook)
@@ -180,15 +218,21 @@ def judge(evidence: tuple[Evidence, ...], read: Reader) -> Judgement:
         if results is not None and not one.source.matching(results):
             raise ValueError(f"results of {one.source.notebook} have no value for: {one.source}")
         parts.append(Judged(one, cells, tuple(one.criterion.stance(cell) for cell in cells)))
-    return Judgement(_verdict([stance for part in parts for stance in part.stances]), tuple(parts))
+    return _judgement(tuple(parts), law)
 
 
-def _verdict(stances: list[int]) -> str:
-    for_, against = stances.count(1), stances.count(-1)
-    if not stances:
-        return ABSENT
-    if for_ == against == 0:
-        return OPEN
-    if against == 0 and 2 * for_ > len(stances):
-        return HOLDS
-    return CONDITION if for_ > against else FAILS
+def _judgement(parts: tuple[Judged, ...], law: bool) -> Judgement:
+    open_judgement = Judgement(OPEN, parts)
+    for_, undecided, against = open_judgement.counts
+    if not for_ + undecided + against:
+        return Judgement(ABSENT, parts)
+    if law and against:
+        return Judgement(FAILS, parts)
+    if undecided > for_ + against or (not against and undecided >= for_):
+        return open_judgement
+    if not against:
+        return Judgement(HOLDS, parts)
+    if not for_:
+        return Judgement(UNSEEN, parts)
+    found = conditions(*zip(*open_judgement.cells, strict=True))
+    return Judgement(CONDITION if found else MIXED, parts, tuple(found))

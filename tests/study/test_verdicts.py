@@ -2,14 +2,18 @@
 
 import pytest
 
+from mdsd_core.study.cells import Cell
 from mdsd_core.study.results import Results, estimate, exact, timing
-from mdsd_core.study.sources import Cell, Change, Differences, Entry, Turn, Values
+from mdsd_core.study.sources import At, Change, Share, Sum, Turn, Values
 from mdsd_core.study.verdicts import (
     ABSENT,
     CONDITION,
     FAILS,
     HOLDS,
+    MIXED,
     OPEN,
+    UNSEEN,
+    UNTESTED,
     Above,
     AtMost,
     Evidence,
@@ -25,30 +29,76 @@ def around(value, half=0.01):
     return estimate(value, (value - half, value + half), atol=1e-4)
 
 
-def verdict(values, source=None, criterion=None):
+def verdict(values, source=None, criterion=None, *, law=False):
     source = Values("nb", r"gap.*") if source is None else source
-    return judge(
-        (Evidence("gap", source, Above() if criterion is None else criterion),), lambda name: results(**values)
-    )
+    evidence = Evidence("gap", source, Above() if criterion is None else criterion)
+    return judge((evidence,), lambda name: results(**values), law=law)
+
+
+FOR, UNDECIDED, AGAINST = 0.05, 0.005, -0.05
 
 
 @pytest.mark.parametrize(
-    ("values", "expected"),
+    ("values", "expected", "of_a_law"),
     [
-        ([0.05, 0.03], HOLDS),
-        ([0.05, 0.03, 0.005], HOLDS),  # one does not tell, none speaks against
-        ([0.05, 0.005, -0.005], CONDITION),  # fewer than half speak for
-        ([0.05, 0.03, -0.05], CONDITION),
-        ([0.05, -0.05], FAILS),
-        ([-0.05, -0.03], FAILS),
-        ([0.005, -0.005], OPEN),
+        ([FOR, FOR], HOLDS, HOLDS),
+        ([FOR, FOR, UNDECIDED], HOLDS, HOLDS),
+        ([FOR, UNDECIDED], OPEN, OPEN),  # half of them are open
+        ([FOR, UNDECIDED, AGAINST], MIXED, FAILS),
+        ([FOR, UNDECIDED, UNDECIDED, AGAINST], MIXED, FAILS),
+        ([FOR, FOR, UNDECIDED, UNDECIDED, UNDECIDED, UNDECIDED, AGAINST], OPEN, FAILS),  # most of them are open
+        ([FOR] + [UNDECIDED] * 11, OPEN, OPEN),  # one cell of twelve is no finding
+        ([FOR] * 9 + [AGAINST], MIXED, FAILS),  # nine to one is no condition
+        ([FOR, AGAINST], MIXED, FAILS),
+        ([AGAINST, AGAINST], UNSEEN, FAILS),
+        ([AGAINST, UNDECIDED], UNSEEN, FAILS),
+        ([AGAINST, UNDECIDED, UNDECIDED], OPEN, FAILS),
+        ([UNDECIDED, UNDECIDED], OPEN, OPEN),
     ],
 )
-def test_cells_add_up(values, expected):
-    found = verdict({f"gap{i}": around(x) for i, x in enumerate(values)})
+def test_cells_add_up(values, expected, of_a_law):
+    table = {f"gap{i}": around(x) for i, x in enumerate(values)}
+    found = verdict(table)
     assert found.verdict == expected
-    assert sum(found.counts) == len(values)
-    assert len(found.exceptions) == len(values) - found.counts[0]
+    assert found.counts == tuple(values.count(x) for x in (FOR, UNDECIDED, AGAINST))
+    assert found.conditions == ()
+    assert verdict(table, law=True).verdict == of_a_law
+
+
+def test_a_condition_is_found_among_the_cells():
+    def table(values):
+        return {f"gap, T={i / 10:g}": around(x) for i, x in enumerate(values, 1)}
+
+    source = Values("nb", r"gap, T=(?P<T>.*)")
+    found = verdict(table([FOR] * 5 + [UNDECIDED] + [AGAINST] * 4), source)
+    assert found.verdict == CONDITION
+    assert [one.words() for one in found.conditions] == ["T at most 0.5"]
+    assert verdict(table([FOR] * 5 + [UNDECIDED] + [AGAINST] * 4), source, law=True).verdict == FAILS
+    # one exception, and it is none; without the property there is nothing to find; and most must not be open
+    assert verdict(table([FOR] * 4 + [AGAINST, FOR] + [AGAINST] * 4), source).verdict == MIXED
+    assert verdict(table([FOR] * 5 + [UNDECIDED] + [AGAINST] * 4), Values("nb", "gap, .*")).verdict == MIXED
+    assert verdict(table([FOR] * 5 + [UNDECIDED] * 10 + [AGAINST] * 4), source).verdict == OPEN
+
+
+def test_a_verdict_names_its_pairs():
+    values = {f"gap, {draft}": around(FOR) for draft in ("skip4", "skip2")}
+    both = Results("nb", "ci", {"target": "big", "draft": "big-skip8"}, values | {"toy": exact(1.0, atol=0)})
+
+    def pairs(keys):
+        return judge((Evidence("gap", Values("nb", keys)),), lambda name: both).pairs
+
+    assert pairs("gap, (?P<draft>.*)") == {"big": ["skip2", "skip4"]}
+    assert pairs("gap, .*") == {"big": ["skip8"]}
+    assert pairs("toy") == {}
+
+
+def test_properties_come_from_the_key_then_the_source_then_the_parameters():
+    values = {"gap, n=2": around(FOR), "gap": around(FOR)}
+    found = Values("nb", "gap(?:, n=(?P<n>.))?", given={"n": 3.0, "rule": "RRS"}).cells(
+        Results("nb", "ci", {"target": "big", "draft": "big-skip4", "temperature": 0.7, "n": 4}, values)
+    )
+    assert [cell.properties["n"] for cell in found] == [2.0, 3.0]
+    assert found[0].properties == {"target": "big", "draft": "skip4", "T": 0.7, "n": 2.0, "rule": "RRS"}
 
 
 def test_limits_are_met_by_the_whole_interval():
@@ -63,16 +113,27 @@ def test_limits_are_met_by_the_whole_interval():
 
 
 def test_lists_give_a_cell_an_entry_and_a_sign_turns_them():
-    values = {"gap": estimate([0.1, -0.2], ([0.05, -0.3], [0.2, -0.1]), atol=0.0)}
-    found = verdict(values, Values("nb", "gap", sign=-1)).parts[0].cells
+    values = {"drafts": exact([2, 4], atol=0), "gap": estimate([0.1, -0.2], ([0.05, -0.3], [0.2, -0.1]), atol=0.0)}
+    found = verdict(values, Values("nb", "gap", "drafts", sign=-1)).parts[0].cells
     assert [(c.value, c.low, c.high) for c in found] == [(-0.1, -0.2, -0.05), (0.2, 0.1, 0.3)]
-    assert found[0].label != found[1].label
+    assert [c.properties for c in found] == [{"n": 2.0}, {"n": 4.0}]
+    with pytest.raises(ValueError, match="the source must name its axis"):
+        verdict(values, Values("nb", "gap"))
 
 
-def test_differences_take_the_ends_at_their_worst():
+def test_sums_and_shares_take_the_ends_at_their_worst():
     values = {"gap, a, n=4": around(0.3, 0.02), "gap, a, n=2": around(0.1, 0.01), "gap, b, n=4": around(0.3)}
-    (cell,) = verdict(values, Differences("nb", r"gap, (.*), n=4", r"gap, \1, n=2")).parts[0].cells
+    (cell,) = verdict(values, Sum("nb", r"gap, (.*), n=4", minus=(r"gap, \1, n=2",))).parts[0].cells
     assert (cell.value, cell.low, cell.high) == pytest.approx((0.2, 0.17, 0.23))
+    (cell,) = verdict(values, Sum("nb", r"gap, (?P<x>.*), n=4", plus=(r"gap, \g<x>, n=2",))).parts[0].cells
+    assert (cell.value, cell.low, cell.high) == pytest.approx((0.4, 0.37, 0.43))
+    (cell,) = verdict(values, Share("nb", r"gap, (.*), n=4", r"gap, \1, n=2")).parts[0].cells
+    assert (cell.value, cell.low, cell.high) == pytest.approx((3.0, 0.28 / 0.11, 0.32 / 0.09))
+    below = {"gap, a": around(-0.3, 0.02), "one, a": around(0.1, 0.01)}
+    (cell,) = verdict(below, Share("nb", r"gap, (.*)", r"one, \1")).parts[0].cells
+    assert (cell.low, cell.high) == pytest.approx((-0.32 / 0.09, -0.28 / 0.11))
+    with pytest.raises(ValueError, match="must lie above 0"):
+        verdict({"gap, a": around(0.3), "one, a": around(0.005)}, Share("nb", r"gap, (.*)", r"one, \1"))
 
 
 def test_words_and_timings_are_no_figures():
@@ -89,25 +150,35 @@ def test_missing_results_and_missing_keys_are_not_the_same():
     assert found.verdict == HOLDS
     assert found.parts[1].cells == ()
     assert judge(evidence, lambda name: None).verdict == ABSENT
-    assert judge((), read).verdict == ABSENT
+    assert judge((), read).verdict == UNTESTED
     with pytest.raises(ValueError, match="have no value for"):
         judge((Evidence("gap", Values("nb", "gone")),), read)
 
 
-def test_entries_and_changes_go_by_the_axis():
+def test_places_and_changes_go_by_a_property():
     values = {
         "temperatures": exact([0.1, 0.7, 1.0], atol=0),
         "lead, a": estimate([0.3, 0.2, 0.05], ([0.25, 0.1, 0.0], [0.35, 0.3, 0.1]), atol=0.0),
     }
-    (cell,) = Entry("nb", "lead, .*", "temperatures", 0.7).cells(results(**values))
+    lead = Values("nb", "lead, .*", "temperatures")
+    (cell,) = At(lead, "T", 0.7).cells(results(**values))
     assert (cell.value, cell.low, cell.high) == (0.2, 0.1, 0.3)
-    (cell,) = Change("nb", "lead, .*", "temperatures", 0.1, 1.0).cells(results(**values))
+    (cell,) = Change(lead, "T", 0.1, 1.0).cells(results(**values))
     assert (cell.value, cell.low, cell.high) == pytest.approx((0.25, 0.15, 0.35))
+    assert "T" not in cell.properties
     # a profile may lack the place on the axis: no cell, and no error; a key that is not there is one
-    assert verdict(values, Entry("nb", "lead, .*", "temperatures", 0.2)).verdict == ABSENT
-    assert verdict(values, Change("nb", "lead, .*", "temperatures", 0.2, 1.0)).verdict == ABSENT
+    assert verdict(values, At(lead, "T", 0.2)).verdict == ABSENT
+    assert verdict(values, Change(lead, "T", 0.2, 1.0)).verdict == ABSENT
     with pytest.raises(ValueError, match="have no value for"):
-        verdict(values, Entry("nb", "gone", "temperatures", 0.1))
+        verdict(values, At(Values("nb", "gone", "temperatures"), "T", 0.1))
+
+
+def test_curves_are_told_apart_by_their_properties():
+    two = estimate([0.3, 0.2], ([0.2, 0.1], [0.4, 0.3]), atol=0.0)
+    values = {"temperatures": exact([0.1, 0.7], atol=0), "lead, a": two, "lead, b": two}
+    assert len(At(Values("nb", "lead, (?P<rule>.)", "temperatures"), "T", 0.7).cells(results(**values))) == 2
+    with pytest.raises(ValueError, match="have the same properties"):
+        At(Values("nb", "lead, .", "temperatures"), "T", 0.7).cells(results(**values))
 
 
 @pytest.mark.parametrize(
@@ -116,8 +187,9 @@ def test_entries_and_changes_go_by_the_axis():
 )
 def test_a_turn_needs_a_rise_and_a_fall(curve, least):
     width = 0.02
-    values = {"rate": estimate(curve, ([x - width for x in curve], [x + width for x in curve]), atol=0.0)}
-    (cell,) = Turn("nb", "rate").cells(results(**values))
+    rate = estimate(curve, ([x - width for x in curve], [x + width for x in curve]), atol=0.0)
+    values = {"T": exact([0.5, 0.7, 0.9], atol=0), "rate": rate}
+    (cell,) = Turn(Values("nb", "rate", "T"), "T").cells(results(**values))
     assert (cell.value, cell.low, cell.high) == pytest.approx((least, least - 2 * width, least + 2 * width))
 
 
@@ -135,9 +207,9 @@ def test_a_turn_at_a_place_rises_to_it_and_falls_from_it(curve, between, least):
     width = 0.02
     ends = ([x - width for x in curve], [x + width for x in curve])
     values = {"T": exact([0.5, 0.7, 0.9, 1.5], atol=0), "rate": estimate(curve, ends, atol=0.0)}
-    (cell,) = Turn("nb", "rate", "T", between).cells(results(**values))
+    (cell,) = Turn(Values("nb", "rate", "T"), "T", between).cells(results(**values))
     assert (cell.value, cell.low, cell.high) == pytest.approx((least, least - 2 * width, least + 2 * width))
-    assert cell.label == f"rate, T {between[0]:g} to {between[1]:g}"
+    assert cell.label == f"rate, T = 0.5 to 1.5, turn at {between[0]:g} to {between[1]:g}"
     # the ends of the axis have one side only, and a profile may lack the place: no cell
-    assert Turn("nb", "rate", "T", (1.2, 2.0)).cells(results(**values)) == []
-    assert Turn("nb", "rate", "T", (0.75, 0.85)).cells(results(**values)) == []
+    assert Turn(Values("nb", "rate", "T"), "T", (1.2, 2.0)).cells(results(**values)) == []
+    assert Turn(Values("nb", "rate", "T"), "T", (0.75, 0.85)).cells(results(**values)) == []

@@ -3,13 +3,17 @@
 Beside it stands the verdict from the recorded full run.
 """
 
-from mdsd_core.study.claims import CLAIMS, Claim
+from collections.abc import Iterable
+
+from mdsd_core.study.cells import Cell
+from mdsd_core.study.claims import CLAIMS, DIFFERENCE, Claim
+from mdsd_core.study.conditions import CHANCE
 from mdsd_core.study.provenance import recorded_line
 from mdsd_core.study.published import PAPERS, TABLES, Figures
-from mdsd_core.study.records import full_results
+from mdsd_core.study.records import full_results, read_record, recorded_file
 from mdsd_core.study.results import Results, read_results
-from mdsd_core.study.sources import Cell
-from mdsd_core.study.verdicts import ABSENT, Judged, Judgement, Reader
+from mdsd_core.study.sources import SCORES, recorded_scores
+from mdsd_core.study.verdicts import ABSENT, CONDITION, UNTESTED, Judged, Judgement, Reader
 from tools.execute import Place
 from tools.project import Project
 
@@ -19,34 +23,66 @@ _INTRODUCTION = """(scorecard)=
 What two papers claim, and what was found here. **No verdict on this page is written by hand.** Each claim names the
 results it is judged by and a criterion; when the book is built, the verdict is computed from the values and intervals
 of this book's own notebooks (profile `{profile}`), and once more from those of the same notebooks at full size, which
-were recorded with machine, commit and date (see [the execution record](execution.md)):
+were recorded. The full run rests on more or longer texts, and on more pairs, tasks and temperatures; where it differs,
+believe it.
+"""
 
-- **holds**: no cell speaks against it, more than half speak for it;
-- **holds with a condition**: more cells speak for it than against; the others are listed;
-- **not decided here**: no interval is clear of its limit;
-- **does not hold here**: all else;
-- **not measured in this profile**: its notebook has no results here.
+_RULE = """## How a verdict comes about
 
-The full run rests on more or longer texts, and on more pairs, tasks and temperatures; where it differs, believe it.
+A cell is one figure with its interval. It speaks *for* a claim or *against* it if its whole interval does, and is
+*open* if the interval contains the limit. The verdict is the first of these that fits:
 
-The models here are far smaller than the papers', and the drafts are made of the target itself. A verdict is therefore
-about the *statement*, not about anybody's numbers, and nothing was tuned to match one.
+does not hold
+: The claim is a formula or a theorem, and a cell speaks against it.
+
+not decided here
+: Most cells are open; or none speaks against it and half are open.
+
+holds
+: No cell speaks against it.
+
+not seen on these pairs
+: No cell speaks for it. The models here are far smaller than the papers', and the drafts are made of the target itself,
+  so this contradicts nobody's numbers.
+
+holds with a condition
+: One property of the cells (temperature, number of drafts, draft, task, rule, scheme, tree) separates those for it from
+  those against it without exception. The program looks for it; it counts only if shuffled cells would be separated as
+  cleanly at most once in {once:.0f}, all properties that were tried taken together, and if most cells on its side
+  speak for the claim. Cells of the same texts depend on each other, so this is the least to ask for and no test.
+
+mixed here
+: All else: cells speak for it and against it, and nothing that was looked at separates them.
+
+A claim without results in this profile is *not measured*; one that nothing here tests is *not tested here*. Nothing
+was tuned to match a published number.
+
+What differs from the papers, where a claim does not say otherwise: {difference}.
 """
 
 _MARKS = {1: "for", 0: "open", -1: "against"}
 
-#: Exceptions are listed one by one up to this many.
-_LISTED = 8
+#: The page that shows results which are not a notebook's own.
+_SHOWN_BY = {SCORES: "08_decoding_with_trees"}
+
+#: The properties that name a cell first.
+_FIRST = ("rule", "scheme", "draft", "task")
+
+#: Cells against a claim are named in its sentence up to this many.
+_NAMED = 2
 
 
-def _number(x: float) -> str:
+def _number(x: float, points: bool) -> str:
+    if points:
+        return f"{100 * x:.2f}"
     return f"{x:.4f}" if x == 0 or abs(x) >= 5e-5 else f"{x:.0e}"
 
 
-def _figure(cell: Cell) -> str:
+def _figure(cell: Cell, points: bool) -> str:
+    value = _number(cell.value, points)
     if cell.low == cell.value == cell.high:
-        return _number(cell.value)
-    return f"{_number(cell.value)} ({_number(cell.low)} to {_number(cell.high)})"
+        return value
+    return f"{value} ({_number(cell.low, points)} to {_number(cell.high, points)})"
 
 
 def _plain(text: str) -> str:
@@ -54,73 +90,138 @@ def _plain(text: str) -> str:
     return text.replace("|", "\\|").replace("*", "\\*").replace("_", "\\_")
 
 
+def _listed(words: Iterable[str]) -> str:
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _notebook(name: str) -> str:
+    shown = _SHOWN_BY.get(name, name)
+    return f"[{shown}](notebooks/{shown}.ipynb)"
+
+
 def _range(part: Judged) -> str:
-    low, high = part.extremes
-    return _figure(low) if len(part.cells) == 1 else f"{_figure(low)} up to {_figure(high)}"
+    points = part.evidence.points
+    low, high = (_figure(cell, points) for cell in part.extremes)
+    unit = " points" if points else ""
+    if len(part.cells) == 1:
+        return f"{low}{unit}, one cell"
+    for_, met = part.stances.count(1), part.met_by_value
+    by_value = "" if met == for_ else f"; by the value alone, whatever the interval, {met} would speak for it"
+    return f"{low} up to {high}{unit}; {for_} of {len(part.cells)} cells for it{by_value}"
 
 
-def _cells(part: Judged) -> list[str]:
-    notebook = part.evidence.source.notebook
-    lines = [
-        f"`````{{dropdown}} The {len(part.cells)} cells from {notebook}",
-        "| cell | figure | speaks |",
-        "|:--|--:|:--|",
-    ]
-    lines += [
-        f"| {_plain(cell.label)} | {_figure(cell)} | {_MARKS[stance]} |"
-        for cell, stance in zip(part.cells, part.stances, strict=True)
-    ]
-    return [*lines, "`````", ""]
+def _names(cells: Iterable[Cell]) -> list[str]:
+    """What tells these cells apart: the properties that differ if they do so, else the whole labels."""
+    cells = list(cells)
+    shared = [name for name in cells[0].properties if all(name in cell.properties for cell in cells)]
+    differ = [name for name in shared if len({cell.properties[name] for cell in cells}) > 1]
+    differ.sort(key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
+
+    def word(name: str, value: str | float) -> str:
+        if isinstance(value, str):
+            value = f"{value} replacement" if name == "scheme" and value in ("with", "without") else value
+            return value if name in _FIRST else f"{name} {value}"
+        return f"{name.replace('_', ' ')} = {value:g}"
+
+    short = [", ".join(word(name, cell.properties[name]) for name in differ) for cell in cells]
+    return short if differ and len(set(short)) == len(cells) else [cell.label for cell in cells]
 
 
-def _verdict(judgement: Judgement) -> list[str]:
-    for_, undecided, against = judgement.counts
-    told = "" if judgement.verdict == ABSENT else f" Cells for it: {for_}, open: {undecided}, against it: {against}."
-    lines = [f"**{judgement.verdict[0].upper()}{judgement.verdict[1:]}.**{told}", ""]
-    exceptions = judgement.exceptions
-    if exceptions and for_:
-        named = "; ".join(f"{_plain(cell.label)}: {_figure(cell)}" for cell in exceptions[:_LISTED])
-        rest = f"; and {len(exceptions) - _LISTED} more" if len(exceptions) > _LISTED else ""
-        lines += [f"Open or against it: {named}{rest}.", ""]
-    return lines
-
-
-def _recorded(judgement: Judgement, read: Reader) -> list[str]:
-    """The verdict of the full run, with what each evidence found there and where it was recorded."""
-    if judgement.verdict == ABSENT:
-        return ["*Full run*: none is recorded.", ""]
-    lines = ["*Full run*:", *_verdict(judgement)]
+def _dropdown(title: str, judgement: Judgement, stances: tuple[int, ...]) -> list[str]:
+    """The cells that speak in one of these ways, evidence by evidence; nothing if there are none."""
+    rows = []
     for part in judgement.parts:
-        results = read(part.evidence.source.notebook)
-        if results is not None and part.cells:
-            lines += [f"- {results.name}: {_range(part)} ({len(part.cells)} cells). {recorded_line(results.made)}"]
-    missing = dict.fromkeys(part.evidence.source.notebook for part in judgement.parts if not part.cells)
-    if missing:
-        lines += [f"- Not recorded, so without a part in this verdict: {', '.join(missing)}."]
-    return [*lines, ""]
-
-
-def _section(claim: Claim, judgement: Judgement, full: list[str]) -> list[str]:
-    lines = [f"({claim.key})=", f"### {claim.statement[0].upper()}{claim.statement[1:]}", "", *_verdict(judgement)]
-    for part in judgement.parts:
-        notebook = part.evidence.source.notebook
-        if not part.cells:
-            lines += [f"- *Measured by* {part.evidence.how}: {ABSENT} (`{notebook}`).", ""]
-            continue
-        lines += [
-            f"- *Measured by* {part.evidence.how} ([{notebook}](notebooks/{notebook}.ipynb)). "
-            f"*Criterion*: {part.evidence.criterion.words()}. *Found*: {_range(part)}.",
-            "",
+        named = zip(_names(part.cells), part.cells, part.stances, strict=True) if part.cells else ()
+        rows += [
+            f"| {part.evidence.source.notebook[:2]} | {_plain(name)} | {_figure(cell, part.evidence.points)} | "
+            f"{_MARKS[stance]} |"
+            for name, cell, stance in named
+            if stance in stances
         ]
-    if not judgement.parts:
-        lines += [f"- {ABSENT[0].upper()}{ABSENT[1:]}: no notebook of this book measures it.", ""]
-    if claim.published:
-        lines += [f"- *Published*: {claim.published}", ""]
-    lines += [f"- *Difference*: {claim.difference}", "", *full]
-    for part in judgement.parts:
-        if part.cells:
-            lines += _cells(part)
+    if not rows or len(judgement.cells) == 1:  # one cell stands in the text
+        return []
+    return [f"`````{{dropdown}} {title}", "| | cell | figure | speaks |", "|:--|:--|--:|:--|", *rows, "`````", ""]
+
+
+def _condition(judgement: Judgement) -> str:
+    """The condition in words, with the cells on both sides and how often chance would separate them as cleanly."""
+    for_, undecided, against = judgement.counts
+    first, *others = judgement.conditions
+    inside = sum(first.met(cell) for cell, stance in judgement.cells if stance == 0)
+    also = f" The same cells are separated by: {'; '.join(_plain(one.words()) for one in others)}." if others else ""
+    return (
+        f" Where that is so lie all {for_} cells for it, none of the {against} against it, and {inside} of the "
+        f"{undecided} open ones. This property would separate shuffled cells as cleanly once in "
+        f"{1 / first.chance:,.0f}.{also}"
+    )
+
+
+def _verdict(where: str, judgement: Judgement) -> list[str]:
+    """A sentence: the verdict, its counts, its condition or the cells against it, and the pairs."""
+    verdict = judgement.verdict
+    if verdict in (ABSENT, UNTESTED):
+        return [f"**{where}: {verdict}.**", ""]
+    for_, undecided, against = judgement.counts
+    words = f"{verdict}: {_plain(judgement.conditions[0].words())}" if verdict == CONDITION else verdict
+    line = f"**{where}: {words}.** Cells for it: {for_}, open: {undecided}, against it: {against}."
+    if verdict == CONDITION:
+        line += _condition(judgement)
+    elif 0 < against <= _NAMED < len(judgement.cells):
+        named = [
+            f"{_plain(name)}: {_figure(cell, part.evidence.points)}{' points' if part.evidence.points else ''}"
+            for part in judgement.parts
+            if part.cells
+            for name, cell, stance in zip(_names(part.cells), part.cells, part.stances, strict=True)
+            if stance < 0
+        ]
+        line += f" Against it: {'; '.join(named)}."
+    pairs = [f"{target} with {_listed(drafts)}" for target, drafts in judgement.pairs.items()]
+    line += f" Measured on {'; '.join(pairs)}." if pairs else " Measured on laws, without a pair of models."
+    return [line, ""]
+
+
+def _section(claim: Claim, judgement: Judgement, full: Judgement | None, profile: str) -> list[str]:
+    lines = [f"({claim.key})=", f"### {claim.title}", "", f"*Claim*: {claim.statement}.", ""]
+    if not claim.evidence:
+        return [*lines, f"**{judgement.verdict[0].upper()}{judgement.verdict[1:]}.** *Needed*: {claim.needs}", ""]
+    lines += _verdict(f"This book ({profile})", judgement)
+    if full is not None:
+        lines += _verdict("Full run", full) if full.verdict != ABSENT else ["**Full run: not recorded.**", ""]
+    for i, part in enumerate(judgement.parts):
+        evidence = part.evidence
+        line = f"- *Measured by* {evidence.how} ({_notebook(evidence.source.notebook)})."
+        line += f" *Criterion*: {evidence.criterion.words()}."
+        line += f" *Found*: {_range(part) if part.cells else 'not in this profile'}."
+        if full is not None:
+            line += f" *Full run*: {_range(full.parts[i]) if full.parts[i].cells else 'not recorded'}."
+        lines.append(line)
+    lines += [f"- *Published*: {claim.published}"] if claim.published else []
+    lines += [f"- *Difference*: {claim.difference}"] if claim.difference else []
+    lines.append("")
+    lines += _dropdown(f"All cells of this book: {len(judgement.cells)}", judgement, (1, 0, -1))
+    if full is not None:
+        rest = sum(full.counts[1:])
+        lines += _dropdown(f"Cells of the full run that are open or against it: {rest}", full, (0, -1))
     return lines
+
+
+def _short(judgement: Judgement, absent: str) -> str:
+    """The verdict for a cell of the table."""
+    if judgement.verdict in (ABSENT, UNTESTED):
+        return absent if judgement.verdict == ABSENT else judgement.verdict
+    condition = f": {_plain(judgement.conditions[0].words())}" if judgement.conditions else ""
+    return f"**{judgement.verdict}**{condition} ({', '.join(map(str, judgement.counts))})"
+
+
+def _recorded(claims: Iterable[Claim], read: Reader) -> list[str]:
+    """Where and when the full run of each notebook was recorded."""
+    lines = ["## Where the full run was recorded", ""]
+    for name in dict.fromkeys(evidence.source.notebook for claim in claims for evidence in claim.evidence):
+        results = read(name)
+        said = "Not recorded, so without a part in the verdicts." if results is None else recorded_line(results.made)
+        lines.append(f"- {_notebook(name)}: {said}")
+    return [*lines, ""]
 
 
 def _published(table: Figures) -> list[str]:
@@ -133,20 +234,28 @@ def _published(table: Figures) -> list[str]:
 def page(claims: tuple[Claim, ...], read: Reader, profile: str, read_full: Reader | None = None) -> str:
     """The page as Markdown, for any list of claims and any source of results, with recorded ones beside them."""
     judged = [(claim, claim.judge(read), None if read_full is None else claim.judge(read_full)) for claim in claims]
-    more = ("", "") if read_full is None else (" at full size, recorded |", ":--|")
+    groups = [(paper, paper.name) for paper in PAPERS] + [(None, "Asked by this book itself")]
+    head = f"| claim | {profile} |" + ("" if read_full is None else " full run |")
     lines = [_INTRODUCTION.format(profile=profile), "## All claims", ""]
-    lines += [f"| claim | paper | here ({profile}) |{more[0]}", f"|:--|:--|:--|{more[1]}"]
-    lines += [
-        f"| [{claim.statement}](#{claim.key}) | {{cite:t}}`{claim.paper.key}` | **{judgement.verdict}** |"
-        + ("" if full is None else f" **{full.verdict.replace(ABSENT, 'not recorded')}** |")
-        for claim, judgement, full in judged
-    ]
-    for paper in PAPERS:
-        lines += ["", f"## {paper.name}", "", f"{{cite}}`{paper.key}`. Setting of the paper: {paper.setup}.", ""]
+    lines += ["In brackets: how many figures speak for the claim, are open, and speak against it.", ""]
+    for paper, name in groups:
+        lines += [f"**{name}**", "", head, "|:--|:--|" + ("" if read_full is None else ":--|")]
+        lines += [
+            f"| [{claim.title}](#{claim.key}) | {_short(judgement, 'not measured')} |"
+            + ("" if full is None else f" {_short(full, 'not recorded')} |")
+            for claim, judgement, full in judged
+            if claim.paper is paper
+        ]
+        lines.append("")
+    lines += [_RULE.format(once=1 / CHANCE, difference=DIFFERENCE)]
+    for paper, name in groups:
+        lines += [f"## {name}", ""]
+        lines += [f"{{cite}}`{paper.key}`. Setting of the paper: {paper.setup}.", ""] if paper is not None else []
         for claim, judgement, full in judged:
             if claim.paper is paper:
-                beside = [] if full is None or read_full is None else _recorded(full, read_full)
-                lines += _section(claim, judgement, beside)
+                lines += _section(claim, judgement, full, profile)
+    if read_full is not None:
+        lines += _recorded(claims, read_full)
     lines += [
         "## Other published figures",
         "",
@@ -159,14 +268,21 @@ def page(claims: tuple[Claim, ...], read: Reader, profile: str, read_full: Reade
     return "\n".join(lines).rstrip() + "\n"
 
 
+def read_recorded(project: Project, name: str) -> Results | None:
+    """The results of the full run of a notebook, or of the recorded run whose table is called so."""
+    if name == SCORES:
+        record = read_record(name, path=recorded_file(name, project.reference))
+        return None if record is None else recorded_scores(record)
+    return full_results(name, reference=project.reference)
+
+
 def render(project: Project, profile: str) -> str:
     """The page as Markdown, from the results that the executed notebooks left."""
 
     def read(name: str) -> Results | None:
+        if profile == "full" and name == SCORES:
+            return read_recorded(project, name)
         folder = Place(project.executed(profile), name).results
         return read_results(name, folder=folder) if (folder / f"{name}.json").is_file() else None
 
-    def read_full(name: str) -> Results | None:
-        return full_results(name, reference=project.reference)
-
-    return page(CLAIMS, read, profile, None if profile == "full" else read_full)
+    return page(CLAIMS, read, profile, None if profile == "full" else lambda name: read_recorded(project, name))
