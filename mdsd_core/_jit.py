@@ -9,10 +9,8 @@ may both take the next number, and then the index of one stands beside the machi
 arrays as what they are not, without an error. Here every file has a name that nobody else draws.
 """
 
-import hashlib
 import uuid
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -20,21 +18,19 @@ from numba.core import caching as _caching
 from numba.core import config as _config
 
 from mdsd_core._paths import cache_dir
+from mdsd_core._sources import PACKAGE, digest_of_files, sources_in
 
 config: Any = _config  # its attributes are made at run time
 
 
-def _source_hash(package: Path) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        text = path.read_bytes()
-        if b"_kernel" in text or b"@kernel" in text or b"njit" in text:
-            digest.update(str(path.relative_to(package)).encode() + b"\0" + text)
-    return digest.hexdigest()[:16]
+def _source_hash() -> str:
+    words = (b"_kernel", b"@kernel", b"njit")
+    compiled = [path for path in sources_in(PACKAGE) if any(word in path.read_bytes() for word in words)]
+    return digest_of_files(PACKAGE, compiled)[:16]
 
 
 if not config.CACHE_DIR:  # a reader's own NUMBA_CACHE_DIR is respected
-    _folder = cache_dir() / "numba" / _source_hash(Path(__file__).parent)
+    _folder = cache_dir() / "numba" / _source_hash()
     try:
         _folder.mkdir(parents=True, exist_ok=True)
         config.CACHE_DIR = str(_folder)  # not the environment: a child process hashes for itself

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-#: Largest ``|sum - 1|`` that is taken as rounding, by the precision the probabilities arrived in.
-SUM_TOLERANCE = {"float64": 1e-9, "float32": 1e-5, "float16": 5e-4}
+#: Largest ``|sum - 1|`` of a row that is taken as rounding, by the type it was computed in: from fine to coarse.
+SUM_TOLERANCE = {"float64": 1e-9, "float32": 1e-5, "float16": 5e-4, "bfloat16": 4e-3}
 
 #: A temperature below this is greedy. Far below any in use; at or above it ``exp(difference / T)`` is harmless, as
 #: differences are taken from the largest logit and are never positive.
@@ -216,13 +216,54 @@ def draw_token(p: NDArray[np.float64], u: float) -> int:
     return min(token, int(np.searchsorted(running, running[-1])))  # at most the last token with mass
 
 
+def _computed_in(row: NDArray[np.float64]) -> str:
+    """The coarsest type of :data:`SUM_TOLERANCE` that holds all the values exactly.
+
+    It is read off the values, so that a list, a file or a wider array of them is the row that it was made from.
+    """
+    with np.errstate(over="ignore"):  # infinity, which equals no value
+        single = row.astype(np.float32)
+    if not np.array_equal(single, row):
+        return "float64"
+    bits = single.view(np.uint32)
+    if not (bits & 0xFFFF).any():
+        return "bfloat16"
+    steps = row * 2.0**24  # float16: 11 binary digits, multiples of 2^-24 (a cast to it takes milliseconds)
+    if not (bits & 0x1FFF).any() and np.array_equal(np.rint(steps), steps):
+        return "float16"
+    return "float32"
+
+
+def sum_correction(x: ArrayLike, name: str = "p") -> float:
+    """How far the sums of the rows of `x` are from 1, at most: what dividing by them corrects.
+
+    Parameters
+    ----------
+    x, name
+        As for :func:`check_distribution`, with any number of axes.
+
+    Returns
+    -------
+    float
+        ``max |sum - 1|``; about 1e-16 for rows of float64.
+
+    Examples
+    --------
+    >>> sum_correction([0.5, 0.498046875])
+    0.001953125
+    """
+    return float(np.abs(_as_array(x, name).astype(np.float64).sum(axis=-1) - 1.0).max())
+
+
 def check_distribution(x: ArrayLike, name: str = "p", *, ndim: int = 1) -> NDArray[np.float64]:
     """Check one distribution (or a stack of them) and return it as float64.
 
     Parameters
     ----------
     x : array_like, shape (V,) or (..., V) with `ndim` axes
-        Probabilities along the last axis: finite, >= 0, with a sum of 1 up to :data:`SUM_TOLERANCE` of its dtype.
+        Probabilities along the last axis: finite, >= 0, with a sum of 1 up to :data:`SUM_TOLERANCE`. The tolerance of a
+        row is that of the coarsest type which holds its values exactly: a softmax in float32 or bfloat16 passes as it
+        is, as a list, and as float64.
     name : str
         What to call the argument in an error message.
     ndim : int
@@ -231,7 +272,8 @@ def check_distribution(x: ArrayLike, name: str = "p", *, ndim: int = 1) -> NDArr
     Returns
     -------
     ndarray, float64, C-contiguous
-        `x` itself where it already is such an array with sum 1 to 1e-14 (do not write into it), else a normalised copy.
+        `x` itself where it already is such an array with sum 1 to 1e-14 (do not write into it), else a copy, its rows
+        divided by their sums; :func:`sum_correction` says by how much that changes them.
 
     Raises
     ------
@@ -244,13 +286,14 @@ def check_distribution(x: ArrayLike, name: str = "p", *, ndim: int = 1) -> NDArr
     --------
     >>> check_distribution([0.25, 0.75])
     array([0.25, 0.75])
+    >>> check_distribution(np.float32([0.1, 0.2, 0.7]).tolist()).sum().item()
+    1.0
     >>> check_distribution([0.5, 0.6], "q")
     Traceback (most recent call last):
         ...
-    ValueError: q must sum to 1 (tolerance 1e-09 for float64), got 1.1
+    ValueError: q must sum to 1 (tolerance 1e-09, as its values fit float64), got 1.1
     """
     array = _as_array(x, name)
-    kind = array.dtype.name if array.dtype.name in SUM_TOLERANCE else "float64"
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} axis/axes, got shape {array.shape}")
     if array.size == 0:
@@ -265,12 +308,14 @@ def check_distribution(x: ArrayLike, name: str = "p", *, ndim: int = 1) -> NDArr
             where = tuple(int(i) for i in np.argwhere(bad)[0])
             raise ValueError(f"{name} must be finite and >= 0, got {name}{list(where)} = {result[where]}")
     off = np.abs(total - 1.0)
-    if (off > SUM_TOLERANCE[kind]).any():
-        row = np.unravel_index(int(np.argmax(off)), off.shape) if off.ndim else ()
-        place = f" in row {[int(i) for i in row]}" if off.ndim else ""
-        raise ValueError(
-            f"{name} must sum to 1 (tolerance {SUM_TOLERANCE[kind]} for {kind}){place}, got {float(total[row]):.9g}"
-        )
+    for row in np.argwhere(off > SUM_TOLERANCE["float64"]):
+        kind = _computed_in(result[tuple(row)])
+        if off[tuple(row)] > SUM_TOLERANCE[kind]:
+            place = f" in row {row.tolist()}" if off.ndim else ""
+            raise ValueError(
+                f"{name} must sum to 1 (tolerance {SUM_TOLERANCE[kind]}, as its values fit {kind}){place}, "
+                f"got {float(total[tuple(row)]):.9g}"
+            )
     if (off > 1e-14).any():
         result = result / total[..., None]
     return result

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -163,6 +164,7 @@ def test_compare_never_exceeds_the_optimum(tmp_path):
     out = json.loads(mdsd("compare", tmp_path / "pairs.npz", "-n", 2, "--json").stdout)
     rows = out["rows"]
     assert {"rrs", "rrs_without", "spechub", "optimal"} <= {row["verifier"] for row in rows}
+    assert "top1_sampled" not in {row["scheme"] for row in rows}  # with 2 drafts it is greedy
     assert all(row["acceptance"] <= row["optimum"] + 1e-12 for row in rows if row["exact"])
     assert all(row["tokens_per_round"] == pytest.approx(1 + row["acceptance"], abs=1e-12) for row in rows)
     assert out["best"]["tokens_per_round"] == pytest.approx(max(row["tokens_per_round"] for row in rows), abs=1e-9)
@@ -285,3 +287,49 @@ def test_errors_say_what_to_do(args, code, words):
 def test_files_that_hold_no_pairs_are_refused(tmp_path, name, text, words):
     (tmp_path / name).write_text(text)
     assert words in " ".join(mdsd("bound", tmp_path / name, code=2).stderr.split())
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("door", ["list", "float64", "as it is"])
+def test_rows_of_a_softmax_in_a_coarser_type_are_taken_and_the_correction_is_told(tmp_path, kind, door):
+    logits = torch.from_numpy(np.random.default_rng(2).normal(size=(2, 20, 50)) * 2)
+    p, q = torch.softmax(logits.to(kind), dim=-1)
+    exact = {"p": p.double().numpy(), "q": q.double().numpy()}
+    off = {name: np.abs(rows.sum(axis=1) - 1.0).max() for name, rows in exact.items()}
+    assert min(off.values()) > 1e-9
+    path = tmp_path / ("rows.json" if door == "list" else "rows.npz")
+    if door == "list":
+        path.write_text(json.dumps({"p": p.tolist(), "q": q.tolist()}))
+    else:  # numpy knows no bfloat16: the narrowest type that holds it is float32
+        own = torch.float32 if kind == torch.bfloat16 else kind
+        np.savez(path, **{k: x.to(torch.float64 if door == "float64" else own).numpy() for k, x in zip("pq", (p, q))})
+    of_bound = json.loads(mdsd("bound", path, "-n", 2, "--json").stdout)
+    a, b = (rows / rows.sum(axis=1, keepdims=True) for rows in exact.values())
+    want = np.mean([optimal_acceptance(x, y, WithoutReplacement(2)).rate for x, y in zip(a, b)])
+    assert of_bound["optimal"][0]["rate"] == want
+    of_compare = json.loads(mdsd("compare", path, "-n", 1, "--json").stdout)
+    assert of_bound["correction"] == of_compare["correction"] == off
+    told = f"divided by their sums, which were off 1 by at most: p {off['p']:.1e}, q {off['q']:.1e}."
+    for command in (["bound", path], ["compare", path, "-n", 1]):
+        assert told in " ".join(mdsd(*command).stdout.split())
+
+
+def test_a_correction_within_the_rounding_of_float64_is_not_worth_a_line(pairs):
+    assert max(json.loads(mdsd("bound", pairs, "--json").stdout)["correction"].values()) < 1e-15
+    for command in ("bound", "compare"):
+        assert "divided" not in mdsd(command, pairs).stdout
+
+
+@pytest.mark.parametrize("command", ["bound", "compare"])
+@pytest.mark.parametrize(
+    ("p", "words"),
+    [
+        ([0.5, 0.49], "p must sum to 1 (tolerance 1e-09, as its values fit float64) in row [0], got 0.99"),
+        ([0.5, 0.75], "p must sum to 1 (tolerance 0.004, as its values fit bfloat16) in row [0], got 1.25"),
+        (np.float32([0.3, 0.69]).tolist(), "p must sum to 1 (tolerance 1e-05, as its values fit float32) in row [0]"),
+    ],
+)
+def test_rows_that_are_off_by_more_than_rounding_are_refused(tmp_path, command, p, words):
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps({"p": p, "q": [0.5, 0.5]}))
+    assert words in " ".join(mdsd(command, path, code=2).stderr.split())

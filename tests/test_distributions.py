@@ -19,11 +19,14 @@ from transformers import (
 
 from mdsd_core.distributions import (
     GREEDY_BELOW,
+    SUM_TOLERANCE,
     SamplingParams,
+    _computed_in,
     check_distribution,
     check_pair,
     draw_token,
     probabilities,
+    sum_correction,
 )
 
 
@@ -254,3 +257,75 @@ def test_check_distribution_normalises_a_copy():
     assert check_distribution(exact) is exact
     with pytest.raises(ValueError, match="one vocabulary, got sizes 2 and 1"):
         check_pair(exact, [1.0])
+
+
+TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def softmax_rows(kind, V, count=50):
+    """Rows of softmax computed in a type of torch, as a tensor of it."""
+    logits = torch.from_numpy(np.random.default_rng(V).normal(size=(count, V)) * 3)
+    return torch.softmax(logits.to(TYPES[kind]), dim=-1)
+
+
+DOORS = {
+    "tensor": lambda row: row,
+    "float32": lambda row: row.float().numpy(),
+    "float64": lambda row: row.double().numpy(),
+    "float64 tensor": lambda row: row.double(),
+    "list": lambda row: row.tolist(),
+}
+
+
+@pytest.mark.parametrize("V", [3, 1000])
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("door", DOORS)
+def test_a_softmax_passes_by_every_door_as_in_its_own_type(kind, V, door):
+    rows = softmax_rows(kind, V)
+    exact = rows.double().numpy()
+    assert (np.abs(exact.sum(axis=1) - 1.0) > SUM_TOLERANCE["float64"]).any()  # as float64 they are off
+    for row, values in zip(rows, exact):
+        got = check_distribution(DOORS[door](row))
+        assert got.dtype == np.float64
+        assert got.tolist() == (values / values.sum()).tolist()
+        assert abs(got.sum() - 1.0) <= 1e-14
+    stack = check_distribution(DOORS[door](rows), ndim=2)
+    np.testing.assert_array_equal(stack, exact / exact.sum(axis=1, keepdims=True))
+    assert sum_correction(DOORS[door](rows)) == np.abs(exact.sum(axis=1) - 1.0).max()
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("wrong", [-1, 1])
+def test_rows_off_by_more_than_their_type_explains_are_refused(kind, door, wrong):
+    off = 2.0 ** {"float32": -16, "float16": -10, "bfloat16": -7}[kind]  # above the tolerance, exact in the type
+    row = torch.tensor([0.5, 0.5 + wrong * off], dtype=torch.float64)
+    if kind == "float32":
+        row += torch.tensor([1.0, -1.0]) * 2.0**-20  # exact in no coarser type
+    if kind == "float16":
+        row += torch.tensor([1.0, -1.0]) * 2.0**-11
+    assert row.to(TYPES[kind]).double().tolist() == row.tolist()
+    with pytest.raises(
+        ValueError, match=rf"q must sum to 1 \(tolerance {SUM_TOLERANCE[kind]}, as its values fit {kind}\)"
+    ):
+        check_distribution(DOORS[door](row.to(TYPES[kind])), "q")
+
+
+def test_each_row_has_its_own_tolerance():
+    coarse, wrong = softmax_rows("bfloat16", 3, 1)[0].tolist(), [0.3, 0.3, 0.4 + 1e-8]
+    assert abs(sum(coarse) - 1.0) > 1e-4
+    with pytest.raises(
+        ValueError, match=r"p must sum to 1 \(tolerance 1e-09, as its values fit float64\) in row \[1\], got 1.00000001"
+    ):
+        check_distribution([coarse, wrong], ndim=2)
+
+
+def test_the_coarsest_type_is_read_off_the_values():
+    rng = np.random.default_rng(1)
+    small = np.concatenate([rng.random(200) * 10.0**-k for k in range(12)])
+    edges = [0.0, 1.0, 2.0**-24, 2.0**-25, 1025 * 2.0**-40, 2.0**-140]
+    for value in (*small, *small.astype(np.float32), *small.astype(np.float16), *edges):
+        one = torch.tensor([float(value)], dtype=torch.float64)
+        held = [kind for kind, of_torch in TYPES.items() if one.to(of_torch).double().equal(one)]
+        want = max(held, key=SUM_TOLERANCE.get, default="float64")
+        assert _computed_in(one.numpy()) == want, value

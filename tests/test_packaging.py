@@ -116,6 +116,14 @@ def test_every_target_of_the_makefile_is_phony_and_explained():
     assert set(wanted.split()) | {"reference"} <= targets
 
 
+def test_what_a_submission_must_pass():
+    commands = re.findall(r"^make (\S+)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    assert commands == ["lint", "test", "book", "check"]
+    for name in ("CONTRIBUTING.md", ".github/PULL_REQUEST_TEMPLATE.md"):
+        assert "`make check` pass" in (ROOT / name).read_text()
+        assert "`.ci/run` does all four" in (ROOT / name).read_text()
+
+
 def make(*arguments):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     done = subprocess.run(["make", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True)

@@ -3,10 +3,10 @@
 import hashlib
 import json
 import platform
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from mdsd_core._sources import digest_of_files, sources_in
 from mdsd_core.study.provenance import versions
 from tools.notebooks import Notebook
 from tools.project import Project
@@ -15,19 +15,6 @@ from tools.project import Project
 def digest_of(content: Any) -> str:
     """SHA-256 of a JSON value."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def digest_of_files(root: Path, paths: Iterable[Path]) -> str:
-    """SHA-256 over names (relative to `root`) and bytes."""
-    digest = hashlib.sha256()
-    for path in sorted(set(paths)):
-        data = path.read_bytes()
-        digest.update(f"{path.relative_to(root).as_posix()}\0{len(data)}\0".encode() + data)
-    return digest.hexdigest()
-
-
-def _sources(folder: Path, *endings: str) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.suffix in endings and "__pycache__" not in path.parts]
 
 
 def _inputs(project: Project) -> list[Path]:
@@ -48,8 +35,8 @@ def shared_parts(project: Project) -> dict[str, str]:
     root = project.root
     lock = root / "requirements.lock"
     return {
-        "mdsd_core": digest_of_files(root, _sources(root / "mdsd_core", ".py", ".json", ".toml", ".npz")),
-        "benchmarks": digest_of_files(root, _sources(root / "benchmarks", ".py")),
+        "mdsd_core": digest_of_files(root, sources_in(root / "mdsd_core")),
+        "benchmarks": digest_of_files(root, sources_in(root / "benchmarks")),
         "inputs": digest_of_files(root, _inputs(project)),
         "lock": digest_of_files(root, [path for path in (lock, root / "assets.lock") if path.exists()]),
         "versions": digest_of({**versions(), "machine": platform.machine()}),

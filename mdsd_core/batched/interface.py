@@ -124,8 +124,9 @@ def verify(
         A verifier's name, such as "rrs".
     p, q : Tensor, shape [B, V]
         Target and draft distributions, float64 or of lower precision, on one device, contiguous or not; never written.
-        Sums may be off 1 by as much as :data:`mdsd_core.distributions.SUM_TOLERANCE` allows their precision; a row's
-        distribution is the row over its sum. All arithmetic is float64.
+        Sums may be off 1 by as much as :func:`mdsd_core.distributions.check_distribution` allows (rows of a coarser
+        type in a wider tensor are looked at one by one); a row's distribution is the row over its sum. All arithmetic
+        is float64.
     drafts : Tensor of integers, shape [B, N]
         The drafts of each row in the order drawn: n of its own scheme, then -1.
     schemes : Scheme or sequence of B schemes

@@ -18,12 +18,12 @@ File = Annotated[
 Numbers = Annotated[list[int], typer.Option("--n", "-n", min=1, help="Number of drafts; may be given several times.")]
 
 
-def read_pairs(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Read p and q from a file, each of shape [contexts, V], checked.
+def read_pairs(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64], dict[str, float]]:
+    """Read p and q from a file, each of shape [contexts, V], checked; and how far their sums were from 1, at most.
 
     Raises ValueError if the file has no such arrays, or they hold no distributions.
     """
-    from mdsd_core.distributions import check_distribution
+    from mdsd_core.distributions import check_distribution, sum_correction
 
     if not path.is_file():
         raise ValueError(f"there is no file {str(path)!r}")
@@ -40,10 +40,20 @@ def read_pairs(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     missing = [name for name in "pq" if not isinstance(arrays, dict) or name not in arrays]
     if missing:
         raise ValueError(f"{path} must hold 'p' and 'q', {missing[0]!r} is missing")
-    p, q = (check_distribution(np.atleast_2d(np.asarray(arrays[name])), name, ndim=2) for name in "pq")
+    given = {name: np.atleast_2d(np.asarray(arrays[name])) for name in "pq"}
+    p, q = (check_distribution(rows, name, ndim=2) for name, rows in given.items())
     if p.shape != q.shape:
         raise ValueError(f"p and q must have one shape, got {p.shape} and {q.shape}")
-    return p, q
+    return p, q, {name: sum_correction(rows, name) for name, rows in given.items()}
+
+
+def print_correction(correction: dict[str, float]) -> None:
+    """Say how far the sums were from 1, where that is more than the rounding of float64."""
+    from mdsd_core.distributions import SUM_TOLERANCE
+
+    if max(correction.values()) > SUM_TOLERANCE["float64"]:
+        sizes = ", ".join(f"{name} {size:.1e}" for name, size in correction.items())
+        console.print(f"Rows were divided by their sums, which were off 1 by at most: {sizes}.")
 
 
 def bound(
@@ -57,16 +67,17 @@ def bound(
         from mdsd_core.decoding.families import scheme_family
         from mdsd_core.transport.subset import optimal_acceptance
 
-        p, q = read_pairs(file)
+        p, q, correction = read_pairs(file)
         family = scheme_family(scheme)
         rows = [
             {"n": k, "rate": float(np.mean([optimal_acceptance(a, b, family(k)).rate for a, b in zip(p, q)]))}
             for k in n
         ]
         if as_json:
-            print_json({"scheme": scheme, "contexts": len(p), "optimal": rows})
+            print_json({"scheme": scheme, "contexts": len(p), "correction": correction, "optimal": rows})
             return
         table = Table("n", "optimal acceptance rate", title=f"{scheme}, {len(p)} context(s), V = {p.shape[1]}")
         for row in rows:
             table.add_row(str(row["n"]), f"{row['rate']:.6f}")
         console.print(table)
+        print_correction(correction)

@@ -10,7 +10,7 @@ from rich import box
 from rich.progress import Progress
 from rich.table import Table
 
-from mdsd_core.cli.arrays import Numbers, read_pairs
+from mdsd_core.cli.arrays import Numbers, print_correction, read_pairs
 from mdsd_core.cli.console import (
     Device,
     DeviceMap,
@@ -80,11 +80,13 @@ def compare(
         if file is not None:
             if depth > 1:
                 raise ValueError("--depth needs --target and --draft: rows of a file do not follow each other")
-            contexts, costs = Contexts.of_rows(*read_pairs(file)), None
+            p, q, correction = read_pairs(file)
+            contexts, costs = Contexts.of_rows(p, q), None
         else:
             assert target is not None
             assert draft is not None
             where = {"device": device, "device_map": device_map, "dtype": dtype}
+            correction = None
             contexts, costs = _of_models(
                 target, draft, temperature, draft_temperature, prompt_set, prompts, tokens, stride, depth, seed, where
             )
@@ -100,12 +102,15 @@ def compare(
                     "vocabulary": int(contexts.pairs[0][0].size),
                     "enough": not _too_few(settings),
                     "depth": depth,
+                    **({} if correction is None else {"correction": correction}),
                     "rows": [_row(setting) for setting in settings],
                     "best": _row(best_setting(settings)),
                 }
             )
             return
         _print(contexts, settings, best_setting(settings), depth)
+        if correction is not None:
+            print_correction(correction)
 
 
 def _of_models(

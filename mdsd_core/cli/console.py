@@ -5,16 +5,19 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 #: Exit codes.
 BAD_ARGUMENTS, MISSING, INTERRUPTED = 2, 3, 130
 
-console = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
+# What is printed is taken as it stands: square brackets in names, prompts and errors are no markup, `:smile:` no emoji.
+# Styles are given by `rich.text.Text` and by arguments called `style`.
+console = Console(highlight=False, markup=False, emoji=False)
+errors = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Target = Annotated[str, typer.Option(help="Target model: a name of `mdsd models list`, a folder, or a hub id.")]
@@ -62,27 +65,24 @@ def reported() -> Iterator[None]:
     from mdsd_core.models import ModelMissing
 
     def show(message: Any, category: Any, *_rest: Any, **_options: Any) -> None:
-        errors.print(f"[yellow]warning:[/] {_plain(message)}")
+        errors.print(Text.assemble(("warning:", "yellow"), f" {message}"))
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
             warnings.showwarning = show
             yield
-    except (AssetMissing, ModelMissing) as error:
-        _fail(error, MISSING)
+    except (AssetMissing, ModelMissing, ImportError) as error:
+        fail(error, MISSING)
     except KeyError as error:  # a name that is not known: its message says which there are
-        _fail(error.args[0] if error.args else error, BAD_ARGUMENTS)
+        fail(error.args[0] if error.args else error, BAD_ARGUMENTS)
     except (ValueError, TypeError, OSError) as error:
-        _fail(error, BAD_ARGUMENTS)
+        fail(error, BAD_ARGUMENTS)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _fail(error: Any, code: int) -> None:
-    errors.print(f"[red]error:[/] {_plain(error)}", soft_wrap=True)
-    raise typer.Exit(code)
-
-
-def _plain(text: Any) -> str:
-    return str(text).replace("[", r"\[")
+def fail(error: Any, code: int) -> NoReturn:
+    """Print an error and leave with an exit code."""
+    errors.print(Text.assemble(("error:", "red"), f" {error}"), soft_wrap=True)
+    raise typer.Exit(code) from None

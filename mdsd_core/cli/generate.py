@@ -134,6 +134,6 @@ def _print_metrics(metrics, reason) -> None:  # type: ignore[no-untyped-def]
         "time": ", ".join(f"{name} {value / seconds:.0%}" for name, value in vars(metrics.times).items()),
     }
     for name, value in rows.items():
-        table.add_row(f"[dim]{name}[/]", str(value))
-    legend = "  ".join(f"[{style or 'default'}]{kind}[/]" for kind, style in STYLES.items())
+        table.add_row(Text(name, style="dim"), str(value))
+    legend = Text("  ").join(Text(kind, style=style) for kind, style in STYLES.items())
     console.print(table, legend, sep="\n")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from mdsd_core.cli.console import MISSING, Json, console, errors, print_json, reported
+from mdsd_core.cli.console import Json, console, fail, print_json, reported
 
 #: Exit code: some prompts could not be measured; all others are finished and kept.
 INCOMPLETE = 1
@@ -58,13 +58,9 @@ def measure(
     Writes table.parquet (one row a rule and context) and summary.parquet (means with intervals) to --out. Exit code 1:
     some prompts could not be measured, all others are kept.
     """
-    try:
+    with reported():
         from mdsd_core.study.measure import Placement, SweepIncomplete, SweepPlan
         from mdsd_core.study.measure import measure as run
-    except ImportError as error:
-        errors.print(f"[red]error:[/] {error}", soft_wrap=True)
-        raise typer.Exit(MISSING) from None
-    with reported():
         from mdsd_core.study.measure.plan import DEFAULT_RULES
         from mdsd_core.study.pairs import Pair, find_pair, packaged_pairs, read_config
 
@@ -109,8 +105,7 @@ def measure(
                 progress=not as_json and sys.stderr.isatty(),
             )
         except SweepIncomplete as error:
-            errors.print(f"[red]error:[/] {error}", soft_wrap=True, markup=True)
-            raise typer.Exit(INCOMPLETE) from None
+            fail(error, INCOMPLETE)
         _report(sweep, as_json)
 
 

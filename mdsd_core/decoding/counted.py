@@ -6,6 +6,7 @@ import os
 
 from mdsd_core._assets import ASSETS
 from mdsd_core._paths import cache_dir
+from mdsd_core._sources import package_digest
 from mdsd_core.decoding.ngram import WittenBellTrigram
 from mdsd_core.models import LanguageModel, model_names
 from mdsd_core.models.packaged import GGUF_SHA256
@@ -38,7 +39,7 @@ def trigram(target: LanguageModel, file: str = "") -> WittenBellTrigram:
     """
     if file:
         return WittenBellTrigram.of_file(file, target.encode, target.vocab_size)
-    identity = [GGUF_SHA256, target.name, target.vocab_size, NGRAM_TEXTS, ASSETS]
+    identity = [package_digest(), GGUF_SHA256, target.name, target.vocab_size, NGRAM_TEXTS, ASSETS]
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
     kept = cache_dir() / "ngram" / f"{digest}.npz"
     if target.name in model_names() and kept.is_file():

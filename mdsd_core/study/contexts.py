@@ -27,7 +27,7 @@ from mdsd_core._paths import cache_dir
 from mdsd_core.distributions import SamplingParams, draw_token, probabilities
 from mdsd_core.models import LanguageModel, load_model, model_names
 from mdsd_core.prompts import Prompt, load_prompts
-from mdsd_core.study.provenance import project_folder
+from mdsd_core.study.provenance import code_digest, project_folder
 
 #: Prompts per set in each profile of the study.
 PROMPTS_PER_SET = {"ci": 6, "quick": 16, "full": 24}
@@ -227,7 +227,8 @@ def load_contexts(
     chosen = load_prompts(prompt_set, limit=count)
     if target.name not in model_names() or prompt_set.endswith(".jsonl"):  # what a name stands for may change
         return draw_continuations(target, chosen, params, seed=seed, max_new_tokens=max_new_tokens)
-    digest = hashlib.sha256(json.dumps([_FORMAT, settings, [p.text for p in chosen]], sort_keys=True).encode())
+    identity = [_FORMAT, code_digest(), settings, [p.text for p in chosen]]
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode())
     path = cache_dir() / "contexts" / f"{digest.hexdigest()[:24]}.json"
     if path.is_file():
         return read_contexts(path)[1]

@@ -22,6 +22,7 @@ from mdsd_core.decoding.scoring import Scorer
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import LanguageModel
 from mdsd_core.prompts import Prompt
+from mdsd_core.study.provenance import code_digest
 from mdsd_core.study.statistics import Interval, bootstrap_mean, bootstrap_ratio
 
 #: The kinds of work that a round's time is split into.
@@ -225,7 +226,8 @@ def run_cell(
     batch_size : int
         Prompts decoded together. Times mean something with 1 only.
     store : RunStore, optional
-        Where finished prompts are kept, and looked up.
+        Where finished prompts are kept, and looked up. What other code made (another source of the package, other
+        installed versions) is not found.
     say : callable, optional
         Called with a line for each cell that is really run.
 
@@ -242,7 +244,8 @@ def run_cell(
     >>> run_cell(target, as_scorer(target), None, Cell("none", "none"), [prompt], max_new_tokens=3)[0].rounds
     3
     """
-    settings = json.dumps([dataclasses.asdict(cell), target.name, max_new_tokens, seed, batch_size])
+    code = code_digest() if store is not None else ""
+    settings = json.dumps([code, dataclasses.asdict(cell), target.name, max_new_tokens, seed, batch_size])
     found = {p.key: store.get(settings, p.key) if store is not None else None for p in prompts}
     missing = [p for p in prompts if found[p.key] is None]
     if missing and say is not None:

@@ -1,5 +1,7 @@
 """Where a number comes from: commit, machine, versions, date."""
 
+import hashlib
+import json
 import os
 import platform
 import subprocess
@@ -8,6 +10,9 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from mdsd_core._assets import ASSETS
+from mdsd_core._sources import package_digest
 
 #: The distributions whose versions can change a number.
 PACKAGES = ("numpy", "scipy", "numba", "torch", "transformers", "matplotlib", "mdsd-core")
@@ -75,6 +80,19 @@ def versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+def code_digest() -> str:
+    """A digest of all the code that a number comes from: the whole source of the package, and installed versions.
+
+    It names what is kept for notebooks, so that nothing made by other code is shown as made by this commit.
+
+    >>> len(code_digest())
+    64
+    """
+    assets = tuple(requirement.partition("==")[0] for requirement in ASSETS.values())
+    content = [package_digest(), versions(PACKAGES + assets), platform.machine()]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def made() -> dict[str, Any]:

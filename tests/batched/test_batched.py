@@ -169,3 +169,26 @@ def test_rules_that_sort_run_row_by_row(name):
         for i, scheme in enumerate(each):
             plan = verifier(name).prepare(p[i], q[i], scheme)
             assert law[i].tolist() == plan.output_law(drafts[i, : scheme.drafts].numpy()).tolist()
+
+
+@pytest.mark.parametrize("name", [*RULES, "optimal"])
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_softmax_of_a_coarser_type_passes_as_in_its_own(name, kind, wide, passes):
+    rng = np.random.default_rng(7)
+    pairs = [softmax_pair(rng, V=40) for _ in range(5)]
+    p, q = (torch.from_numpy(np.stack(x)).to(kind) for x in zip(*pairs))
+    assert ((p.double().sum(dim=1) - 1.0).abs() > 1e-9).any()
+    if wide:
+        p, q = p.double(), q.double()
+    scheme = WithReplacement(2) if name == "optimal" else schemes_of(name)[0]
+    drafts = torch.from_numpy(np.stack([scheme.sample(row, rng) for row in q]))
+    u = torch.from_numpy(rng.random((5, batched.uniforms_for(scheme))))
+    rows = check_distribution(p, ndim=2), check_distribution(q, ndim=2)
+    want = batched.verify(name, *map(torch.from_numpy, rows), drafts, scheme, u)
+    assert as_rows(batched.verify(name, p, q, drafts, scheme, u)) == as_rows(want)
+    law = batched.output_law(name, *map(torch.from_numpy, rows), drafts, scheme)
+    torch.testing.assert_close(batched.output_law(name, p, q, drafts, scheme), law, atol=1e-14, rtol=0)
+    p[3, 0] += 0.25
+    with pytest.raises(ValueError, match=r"row 3: p must sum to 1 \(tolerance"):
+        batched.verify(name, p, q, drafts, scheme, u)

@@ -43,6 +43,12 @@ def test_tokens_of_a_round_by_hand():
     assert setting.tokens_per_round == pytest.approx(by_hand, abs=1e-14)
 
 
+def test_a_scheme_of_several_names_is_there_once():
+    two, three = ({s.scheme for s in compare_settings(contexts([[0]], ("a",)), [n])} for n in (2, 3))
+    assert two == set(FAMILIES) - {"top1_sampled"}  # with 2 drafts: greedy
+    assert three == set(FAMILIES) - {"spechub"}
+
+
 def test_costs_of_a_round_add_up():
     cost = RoundCost(nodes=6, inner=3, plain=50.0, target=80.0, draft=40.0)
     given = contexts([[0, 1], [1, 2]])

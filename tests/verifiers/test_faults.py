@@ -532,8 +532,9 @@ def test_B17_J2_R4_support_smaller_than_the_number_of_drafts(rule, scheme):
 def test_J5_R12_low_precision_inputs():
     torch = pytest.importorskip("torch")
     V = 151_936
-    with pytest.raises(ValueError, match="float16"):  # it sums to .996: refused, not mended
-        verifier("rrs").prepare(np.full(V, 1 / V, dtype=np.float16), np.full(V, 1 / V), WithReplacement(2))
+    small = np.array([0.2505, *[0.7495 / (V - 1)] * (V - 1)], dtype=np.float16)
+    with pytest.raises(ValueError, match=r"as its values fit float16\), got 1.002"):  # refused, not mended
+        verifier("rrs").prepare(small, np.full(V, 1 / V), WithReplacement(2))
     rng = np.random.default_rng(0)
     p, q = rng.dirichlet(np.ones(12)), rng.dirichlet(np.ones(12))
     for convert in (

@@ -4,6 +4,12 @@
 keeps what is finished, ``table`` documents the columns and averages.
 """
 
+try:
+    import pandas  # noqa: F401
+    import pyarrow  # noqa: F401
+except ImportError as _error:
+    raise ImportError(f"sweeps need the package {_error.name}: `pip install 'mdsd-core[distributed]'`") from _error
+
 from mdsd_core.study.measure.context import measure_context
 from mdsd_core.study.measure.plan import BOUND, DEFAULT_RULES, Cell, SweepPlan, scheme_of
 from mdsd_core.study.measure.run import Sweep, SweepIncomplete, measure, measure_kept

@@ -25,10 +25,10 @@ from mdsd_core.prompts import PROMPT_SETS, Prompt
 from mdsd_core.study.contexts import PROMPTS_PER_SET, Continuation, contexts_file, stored_contexts
 from mdsd_core.study.measure.plan import Cell, SweepPlan, Unit
 from mdsd_core.study.measure.sources import Placement
-from mdsd_core.study.measure.store import Store, code_digest
+from mdsd_core.study.measure.store import Store
 from mdsd_core.study.measure.table import summarize
 from mdsd_core.study.measure.work import TEXTS_AT_A_TIME, Drawing, draw_texts, measure_text, units_of
-from mdsd_core.study.provenance import project_folder
+from mdsd_core.study.provenance import code_digest, project_folder
 
 _SKIP = re.compile(r"skip:[\d,]+")
 
@@ -185,8 +185,9 @@ def measure_kept(plan: SweepPlan, *, progress: bool = False) -> Sweep:
     """:func:`measure` in this process, for notebooks: in the cache folder where all that is measured is packaged.
 
     A notebook that is run again, or was interrupted, goes on where it was; another one with the same plan shares the
-    work. The folder is named by the plan, the code that measures, and the texts stored with the project. Models and
-    texts of the user's own may change behind their names: they are measured anew, in a temporary folder.
+    work. The folder is named by the plan, all the code (:func:`~mdsd_core.study.provenance.code_digest`), and the texts
+    stored with the project. Models and texts of the user's own may change behind their names: they are measured anew,
+    in a temporary folder.
 
     >>> from mdsd_core.study.pairs import find_pair
     >>> plan = SweepPlan((find_pair("tiny-random"),), ("mt_bench",), prompts=1, max_new_tokens=2)

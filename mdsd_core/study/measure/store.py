@@ -2,7 +2,7 @@
 
 ::
 
-    manifest.json                   the settings, and a digest of the code that measures
+    manifest.json                   the settings, and a digest of the modules that measure
     texts/SET/TARGET-T-BATCH.json   texts that the target drew, if they were not stored with the project
     prompts/CELL/PROMPT.parquet     the rows of one prompt and cell: a file is there if and only if it is complete
     table.parquet                   all rows, in the order of the plan
@@ -12,7 +12,6 @@ Files are written under another name and renamed, so that a process that is kill
 """
 
 import dataclasses
-import hashlib
 import json
 import os
 from collections.abc import Iterable
@@ -23,7 +22,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import mdsd_core
+from mdsd_core import _sources
 from mdsd_core.study.contexts import Continuation, read_contexts, write_contexts
 from mdsd_core.study.measure.plan import Cell, SweepPlan
 from mdsd_core.study.measure.table import SCHEMA
@@ -32,26 +31,8 @@ from mdsd_core.study.results import write_json
 
 _FORMAT = 1
 
-#: What the numbers of a sweep depend on, below the package's folder.
-_MEASURING = (
-    "_handbook.py",
-    "_powers.py",
-    "_sums.py",
-    "decoding/counted.py",
-    "decoding/ngram.py",
-    "distributions.py",
-    "models",
-    "prompts.py",
-    "schemes",
-    "study/contexts.py",
-    "study/forcing.py",
-    "study/measure/context.py",
-    "study/measure/sources.py",
-    "study/measure/table.py",
-    "study/measure/work.py",
-    "transport",
-    "verifiers",
-)
+#: What a worker runs, and what makes the summary: a sweep's numbers come from these modules and from all they import.
+_MEASURING = ("mdsd_core.study.measure.work", "mdsd_core.study.measure.table")
 
 
 class SettingsDiffer(ValueError):
@@ -70,19 +51,13 @@ class SettingsDiffer(ValueError):
     """
 
 
-def code_digest() -> str:
-    """A digest of the source files that a sweep's numbers depend on.
+def measuring_digest() -> str:
+    """A digest of the modules that measure: an edit elsewhere does not keep a long sweep from going on.
 
-    >>> len(code_digest())
-    16
+    >>> len(measuring_digest())
+    64
     """
-    package = Path(mdsd_core.__file__).parent
-    digest = hashlib.sha256()
-    for name in _MEASURING:
-        path = package / name
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            digest.update(str(file.relative_to(package)).encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()[:16]
+    return _sources.digest_of_files(_sources.PACKAGE, _sources.imported_by(*_MEASURING))
 
 
 class Store:
@@ -103,7 +78,7 @@ class Store:
     def __init__(self, folder: Path, plan: SweepPlan) -> None:
         self.folder, self.plan = folder, plan
         path = folder / "manifest.json"
-        wanted = {"format": _FORMAT, "code": code_digest(), "settings": plan.settings()}
+        wanted = {"format": _FORMAT, "code": measuring_digest(), "settings": plan.settings()}
         wanted = json.loads(json.dumps(wanted))
         if not path.is_file():
             if folder.is_dir() and any(folder.iterdir()):

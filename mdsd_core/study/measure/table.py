@@ -7,13 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
-
-try:
-    import pandas as pd
-    import pyarrow as pa
-except ImportError as _error:
-    raise ImportError(f"sweeps need the package {_error.name}: `pip install 'mdsd-core[distributed]'`") from _error
 
 from mdsd_core.study.measure.plan import BOUND, Cell
 from mdsd_core.study.statistics import bootstrap_mean

@@ -1,0 +1,79 @@
+"""Digests of files, and which files of this package something hangs on: what kept results are named by."""
+
+import ast
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+#: The folder of this package.
+PACKAGE = Path(__file__).parent
+
+#: Endings of the files that can change what the code does.
+_ENDINGS = (".py", ".json", ".toml", ".npz")
+
+
+def digest_of_files(root: Path, paths: Iterable[Path]) -> str:
+    """SHA-256 over names (relative to `root`) and bytes.
+
+    >>> len(digest_of_files(PACKAGE, sources_in(PACKAGE)))
+    64
+    """
+    digest = hashlib.sha256()
+    for path in sorted(set(paths)):
+        data = path.read_bytes()
+        digest.update(f"{path.relative_to(root).as_posix()}\0{len(data)}\0".encode() + data)
+    return digest.hexdigest()
+
+
+def sources_in(folder: Path) -> list[Path]:
+    """Code and data files below a folder.
+
+    >>> PACKAGE / "_sources.py" in sources_in(PACKAGE)
+    True
+    """
+    return [path for path in folder.rglob("*") if path.suffix in _ENDINGS and "__pycache__" not in path.parts]
+
+
+def package_digest() -> str:
+    """A digest of the whole source of the package.
+
+    >>> package_digest() == package_digest()
+    True
+    """
+    return digest_of_files(PACKAGE, sources_in(PACKAGE))
+
+
+def imported_by(*modules: str) -> list[Path]:
+    """The files of these modules and of all modules of the package that they import, at any depth.
+
+    They are read, not run, so that imports inside functions count too. The ``__init__.py`` of a package counts where
+    something is imported from the package itself, not where one of its modules is.
+
+    >>> [path.name for path in imported_by("mdsd_core._sums")]
+    ['_jit.py', '_paths.py', '_sources.py', '_sums.py']
+    """
+    found: set[Path] = set()
+    left = list(modules)
+    while left:
+        path = _file_of(left.pop())
+        if path is not None and path not in found:
+            found.add(path)
+            left += _imports(path)
+    return sorted(found)
+
+
+def _file_of(module: str) -> Path | None:
+    """Where a module of the package is; None for others, and for names in a module."""
+    name, *inside = module.split(".")
+    place = PACKAGE.joinpath(*inside)
+    files = (place.with_suffix(".py"), place / "__init__.py") if name == "mdsd_core" and inside else ()
+    return next((path for path in files if path.is_file()), None)
+
+
+def _imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{name.name}" for name in node.names)
