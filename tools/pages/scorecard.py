@@ -22,9 +22,11 @@ _INTRODUCTION = """(scorecard)=
 
 What two papers claim, and what was found here. **No verdict on this page is written by hand.** Each claim names the
 results it is judged by and a criterion; when the book is built, the verdict is computed from the values and intervals
-of this book's own notebooks (profile `{profile}`), and once more from those of the same notebooks at full size, which
-were recorded. The full run rests on more or longer texts, and on more pairs, tasks and temperatures; where it differs,
-believe it.
+of this book's own notebooks (profile `{profile}`). What was available of the papers: {{ref}}`what-was-read`.
+"""
+
+_BESIDE = """Beside it stands the verdict from the same notebooks at full size, which were recorded. They rest on more or longer
+texts, and on more pairs, tasks and temperatures; where the two differ, believe the full run.
 """
 
 _RULE = """## How a verdict comes about
@@ -236,7 +238,8 @@ def page(claims: tuple[Claim, ...], read: Reader, profile: str, read_full: Reade
     judged = [(claim, claim.judge(read), None if read_full is None else claim.judge(read_full)) for claim in claims]
     groups = [(paper, paper.name) for paper in PAPERS] + [(None, "Asked by this book itself")]
     head = f"| claim | {profile} |" + ("" if read_full is None else " full run |")
-    lines = [_INTRODUCTION.format(profile=profile), "## All claims", ""]
+    beside = [] if read_full is None else [_BESIDE]
+    lines = [_INTRODUCTION.format(profile=profile), *beside, "## All claims", ""]
     lines += ["In brackets: how many figures speak for the claim, are open, and speak against it.", ""]
     for paper, name in groups:
         lines += [f"**{name}**", "", head, "|:--|:--|" + ("" if read_full is None else ":--|")]
