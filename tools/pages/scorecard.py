@@ -25,8 +25,8 @@ results it is judged by and a criterion; when the book is built, the verdict is 
 of this book's own notebooks (profile `{profile}`). What was available of the papers: {{ref}}`what-was-read`.
 """
 
-_BESIDE = """Beside it stands the verdict from the same notebooks at full size, which were recorded. They rest on more or longer
-texts, and on more pairs, tasks and temperatures; where the two differ, believe the full run.
+_BESIDE = """Beside it stands the verdict from the same notebooks at full size, which were recorded. They rest on more
+or longer texts, and on more pairs, tasks and temperatures; where the two differ, believe the full run.
 """
 
 _RULE = """## How a verdict comes about
