@@ -124,21 +124,21 @@ def test_every_measurement_reads_the_clock_it_is_given():
     assert cost.measure_verdict(logits, logits, scheme, verifier("rrs"), SamplingParams(), rng, clock=ticks) == 1
 
 
-def test_walks_of_recorded_trees_decide_where_the_rule_looks_and_nowhere_else():
-    pair, rng = tiny_random_pair(5, noise=0.0), np.random.default_rng(0)
-    recorded = record_rounds(
-        as_scorer(pair.target), ModelDrafter(as_scorer(pair.draft)), [1, 2], DraftTree.from_branching((2, 2)),
-        "with_replacement", "rrs", SamplingParams(), rounds=4,
-    )  # fmt: skip
+def test_walks_of_recorded_trees_count_decisions_and_take_a_round_s_time():
+    pair, rng = tiny_random_pair(5), np.random.default_rng(0)
+
+    def recorded(draft):
+        return record_rounds(
+            as_scorer(pair.target), ModelDrafter(as_scorer(draft)), [1, 2], DraftTree.from_branching((2, 2)),
+            "with_replacement", "rrs", SamplingParams(), rounds=4,
+        )  # fmt: skip
+
     ticks = itertools.count().__next__
-    seconds, decisions = cost.measure_walks(tree_rule("path", verifier("optimal")), recorded, rng, clock=ticks)
-    assert seconds == 1 / 4  # one second for all four rounds
-    # at most a decision at each depth of the selected path, and of one beside it
-    assert 1 <= decisions <= 3
-    node, path = (
-        cost.measure_walks(tree_rule(name, verifier("optimal")), recorded, rng, repeats=200)[1]
-        for name in ("node", "path")
-    )
-    assert path > node  # the path rule looks below drafts that are rejected in the end
+    node, path = (tree_rule(name, verifier("optimal")) for name in ("node", "path"))
+    # drafts of the target itself are all accepted: two decisions, none at the leaf; one second for all four rounds
+    assert cost.measure_walks(node, recorded(pair.target), rng, clock=ticks) == (1 / 4, 2.0)
+    rejected = recorded(pair.draft)
+    by_node, by_path = (cost.measure_walks(rule, rejected, rng, repeats=200)[1] for rule in (node, path))
+    assert 1 <= by_node < by_path <= 3  # the path rule looks below drafts that are rejected in the end
     with pytest.raises(ValueError, match="rounds must hold at least one round"):
-        cost.measure_walks(tree_rule("node", verifier("rrs")), [], rng)
+        cost.measure_walks(node, [], rng)
