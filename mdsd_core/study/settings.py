@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from mdsd_core.decoding.families import FAMILIES
+from mdsd_core.decoding.families import FAMILIES, scheme_of
 from mdsd_core.decoding.scoring import Block, CachedModel
 from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
@@ -298,10 +298,10 @@ def compare_settings(
     settings = []
     for n in drafts:
         cost = None if costs is None else costs(n)
-        for name, family in FAMILIES.items():
-            if name == "spechub" and n != 2:
+        for name in FAMILIES:
+            scheme = scheme_of(name, n)
+            if scheme is None:
                 continue
-            scheme = family(n)
             optimum = float(np.mean([optimal_acceptance(p, q, scheme).rate for p, q in contexts.pairs]))
             for rule in verifiers_for(scheme):
                 settings.append(_setting(contexts, n, name, scheme, verifier(rule), optimum, cost))
@@ -315,12 +315,8 @@ def count_settings(drafts: Sequence[int]) -> int:
     >>> count_settings([2]) > count_settings([4]) > 0
     True
     """
-    return sum(
-        len(verifiers_for(family(n)))
-        for n in drafts
-        for name, family in FAMILIES.items()
-        if name != "spechub" or n == 2
-    )
+    schemes = (scheme_of(name, n) for n in drafts for name in FAMILIES)
+    return sum(len(verifiers_for(scheme)) for scheme in schemes if scheme is not None)
 
 
 def _setting(

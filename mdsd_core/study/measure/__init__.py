@@ -5,7 +5,7 @@ keeps what is finished, ``table`` documents the columns and averages.
 """
 
 from mdsd_core.study.measure.context import measure_context
-from mdsd_core.study.measure.plan import BOUND, DEFAULT_RULES, Cell, SweepPlan, scheme_of
+from mdsd_core.study.measure.plan import BOUND, DEFAULT_RULES, Cell, SweepPlan
 from mdsd_core.study.measure.run import Sweep, SweepIncomplete, measure, measure_kept
 from mdsd_core.study.measure.sources import Placement
 from mdsd_core.study.measure.store import SettingsDiffer
@@ -25,6 +25,5 @@ __all__ = [
     "measure",
     "measure_context",
     "measure_kept",
-    "scheme_of",
     "summarize",
 ]
