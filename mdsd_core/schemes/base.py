@@ -96,7 +96,8 @@ class Scheme(ABC):
     @property
     def sampled_drafts(self) -> int:
         """How many drafts are sampled off the fixed set, if so many are possible."""
-        return 0 if self.inner is None else self.inner.n
+        inner = self.inner
+        return 0 if inner is None else inner.n
 
     @property
     def drafts(self) -> int:
@@ -106,7 +107,8 @@ class Scheme(ABC):
     @property
     def distinct(self) -> bool:
         """True if the drafts of one draw are always different tokens."""
-        return self.inner is None or self.inner.kind != "independent" or self.inner.n == 1
+        inner = self.inner
+        return inner is None or inner.kind != "independent" or inner.n == 1
 
     @property
     def uniforms(self) -> int:
@@ -127,7 +129,8 @@ class Scheme(ABC):
         >>> SpecHubPairs().draws("independent")  # the order of a pair tells how it was drawn
         False
         """
-        return self.inner is not None and (self.inner.kind == kind or (self.inner.n == 1 and kind != "hub pairs"))
+        inner = self.inner
+        return inner is not None and (inner.kind == kind or (inner.n == 1 and kind != "hub pairs"))
 
     def split(self, q: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """T and the weights of the sampled drafts, in O(V); see :meth:`fixed_set` and :meth:`weights`."""

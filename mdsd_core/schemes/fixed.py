@@ -1,6 +1,7 @@
 """Schemes that always draft the most probable tokens: top-m plus k sampled, greedy, SpecHub, deterministic top-n."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,7 +51,7 @@ class TopThenSampled(Scheme):
         """`top`."""
         return self.top
 
-    @property
+    @cached_property
     def inner(self) -> WithReplacement | WithoutReplacement:
         """The law of the drafts off T, for ``q`` restricted to the tokens off T."""
         return WithReplacement(self.sampled) if self.replacement else WithoutReplacement(self.sampled)
@@ -90,7 +91,7 @@ class SpecHubPairs(Scheme):
         """1, the hub: the most probable token, lowest id first among ties."""
         return 1
 
-    @property
+    @cached_property
     def inner(self) -> WithoutReplacement:
         """The law of the draft that is not the hub, ``q_x / (1 - q_a)``."""
         return WithoutReplacement(1)
