@@ -155,11 +155,6 @@ class Scheme(ABC):
             return min(self.sampled_drafts, support_size(w))
         return self.sampled_drafts if w.any() else 0
 
-    def effective_drafts(self, q: NDArray[np.float64]) -> int:
-        """How many drafts are really drawn: n, or fewer where there are too few tokens."""
-        fixed, w = self.split(q)
-        return fixed.size + self.sampled_from(w)
-
     def inclusion(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """P(token x is among the sampled drafts) for every x, shape [V], by their weights on any scale; 0 on T."""
         return np.zeros(w.size) if self.inner is None or not w.any() else self.inner.inclusion(w)
@@ -331,7 +326,7 @@ class Scheme(ABC):
 
         Returns
         -------
-        ndarray of int64, shape (effective_drafts(q),)
+        ndarray of int64, shape (drafts that are possible,)
             The drafts without the padding.
 
         Raises

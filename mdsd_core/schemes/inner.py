@@ -10,7 +10,15 @@ from mdsd_core.schemes.base import Kind, Scheme, check_count
 
 
 class InnerLaw(Scheme):
-    """A law by which all n drafts are sampled: a scheme without a fixed set, and the inner law of those with one."""
+    """A law by which all n drafts are sampled: a scheme without a fixed set, and the inner law of those with one.
+
+    Examples
+    --------
+    >>> from mdsd_core.schemes import TopThenSampled, WithReplacement
+    >>> law = WithReplacement(2)
+    >>> isinstance(law, InnerLaw), law.inner is law, TopThenSampled(1, 2, replacement=True).inner == law
+    (True, True, True)
+    """
 
     n: int
 

@@ -158,8 +158,5 @@ class Optimal(Verifier):
 
 def _own_rule(scheme: Scheme) -> Verifier | None:
     """The rule that is optimal for drafts of which at most one is sampled."""
-    if scheme.sampled_drafts > 1:
-        return None
-    return next(
-        (rule for rule in (RecursiveRejection(), SpecHub(), DeterministicChildren()) if rule.supports(scheme)), None
-    )
+    rules = (RecursiveRejection(most=1), SpecHub(), DeterministicChildren())
+    return next((rule for rule in rules if rule.supports(scheme)), None)

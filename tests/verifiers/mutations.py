@@ -336,9 +336,9 @@ VERIFIERS = [
     ),
     mutation(
         "token matching: one draft counted",
-        MATCHING,
-        "-np.expm1(n * np.log1p",
-        "-np.expm1(np.log1p",
+        "schemes/independent.py",
+        "-np.expm1(self.n * np.log1p",
+        "-np.expm1(1 * np.log1p",
         tests=lossless("token_matching", IID),
     ),
     mutation(
