@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mdsd_core._jit import kernel, sum_kernel
-from mdsd_core.batched._nodes import LIFT, tolerance, top
+from mdsd_core.batched._nodes import LIFT, tolerance
 from mdsd_core.schemes import Scheme
 from mdsd_core.schemes._leading import leading
 from mdsd_core.verifiers._residual import residual_mass, rest_mass, sum_of
@@ -40,7 +40,7 @@ def judge(
     """Tokens and uniforms used, both [B], and whether p, q and drafts of all rows are right beyond doubt."""
     rows = tuple(np.ascontiguousarray(x.numpy()) for x in (p.double(), q.double(), drafts.long(), u))
     B = len(p)
-    n, tops = np.array([scheme.drafts for scheme in schemes]), np.array([top(scheme) for scheme in schemes])
+    n, tops = np.array([scheme.drafts for scheme in schemes]), np.array([scheme.fixed_drafts for scheme in schemes])
     distinct = np.array([scheme.distinct for scheme in schemes])
     tokens, used, good = np.full(B, -1), np.zeros(B, dtype=np.int64), np.zeros(B, dtype=np.bool_)
     allowed = (tolerance(p), tolerance(q))
@@ -57,7 +57,7 @@ def judge(
 
 #: The rules that are compiled, by the kind of judging.
 _MATCHING, _WITH, _WITHOUT = 0, 1, 2
-KINDS = {"token_matching": _MATCHING, "rrs": _WITH, "greedy": _WITH, "rrs_without": _WITHOUT}
+KINDS = {"token_matching": _MATCHING, "rrs": _WITH, "rrs_without": _WITHOUT}
 
 
 @functools.cache

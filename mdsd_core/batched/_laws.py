@@ -115,7 +115,6 @@ def token_matching(nodes: Nodes) -> Tensor:
 LAWS: dict[str, Callable[[Nodes], Tensor]] = {
     "rrs": lambda nodes: recursive_rejection(nodes, replacement=True),
     "rrs_without": lambda nodes: recursive_rejection(nodes, replacement=False),
-    "greedy": lambda nodes: recursive_rejection(nodes, replacement=True),
     "kseq": kseq,
     "spechub": spechub,
     "deterministic": deterministic,

@@ -8,13 +8,10 @@ from torch import Tensor
 
 from mdsd_core.batched._blocks import block_sums, top_tokens
 from mdsd_core.distributions import SUM_TOLERANCE, check_distribution
-from mdsd_core.schemes import Deterministic, Scheme, SpecHubPairs, TopThenSampled, WithoutReplacement, WithReplacement
+from mdsd_core.schemes import Scheme
 
 #: Scale of the weights of the drafts, as in the verifiers: 1/w stays in the range of float64 for subnormal w.
 LIFT = 2.0**64
-
-#: The schemes whose drafts the rules on tensors know how to split into fixed and sampled ones.
-KNOWN = (WithReplacement, WithoutReplacement, TopThenSampled, SpecHubPairs, Deterministic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +48,7 @@ class Nodes:
         """Split the drafts. Four passes over [B, V] or fewer; copies only what is not float64."""
         device = p.device
         p, q, drafts = p.double(), q.double(), drafts.long()
-        tops = [top(scheme) for scheme in schemes]
+        tops = [scheme.fixed_drafts for scheme in schemes]
         most = min(max(tops, default=0), p.shape[1])
         if most:
             fixed = top_tokens(q, torch.tensor(tops, device=device), most)
@@ -74,15 +71,6 @@ class Nodes:
         index = torch.where(self.fixed >= 0, self.fixed, first).clamp(min=0)
         w.scatter_(1, index, torch.where(first >= 0, 0.0, w.gather(1, index)))
         return w, block_sums(w)
-
-
-def top(scheme: Scheme) -> int:
-    """The size of the fixed set, if the support of q is large enough."""
-    if isinstance(scheme, TopThenSampled):
-        return scheme.top
-    if isinstance(scheme, SpecHubPairs):
-        return 1
-    return scheme.drafts if isinstance(scheme, Deterministic) else 0
 
 
 def check_shapes(p: Tensor, q: Tensor, drafts: Tensor, schemes: Scheme | Sequence[Scheme]) -> list[Scheme]:
@@ -175,7 +163,7 @@ def _drafts_possible(nodes: Nodes, schemes: Sequence[Scheme]) -> Tensor:
     same = (drafts[:, :, None] == drafts[:, None, :]).tril(-1) & inside[:, :, None] & inside[:, None, :]
     good &= ~(distinct & same.flatten(1).any(dim=1))
     if nodes.fixed.shape[1]:
-        tops = torch.tensor([top(scheme) for scheme in schemes], device=drafts.device)
+        tops = torch.tensor([scheme.fixed_drafts for scheme in schemes], device=drafts.device)
         held = ((drafts[:, :, None] == nodes.fixed[:, None, :]) & inside[:, :, None]).sum(dim=1)
         good &= ((held == 1) | (nodes.fixed < 0)).all(dim=1) & ((nodes.fixed >= 0).sum(dim=1) == tops)
     return good

@@ -184,7 +184,6 @@ def token_matching(nodes: Nodes, u: Tensor) -> Ruling:
 RULES: dict[str, Callable[[Nodes, Tensor], Ruling]] = {
     "rrs": lambda nodes, u: recursive_rejection(nodes, u, replacement=True),
     "rrs_without": lambda nodes, u: recursive_rejection(nodes, u, replacement=False),
-    "greedy": lambda nodes, u: recursive_rejection(nodes, u, replacement=True),
     "kseq": kseq,
     "spechub": spechub,
     "deterministic": deterministic,

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mdsd_core.batched import _by_rows, _host
 from mdsd_core.batched._laws import LAWS
-from mdsd_core.batched._nodes import KNOWN, Nodes, check_shapes, check_uniforms, check_values
+from mdsd_core.batched._nodes import Nodes, check_shapes, check_uniforms, check_values
 from mdsd_core.batched._rules import RULES
 from mdsd_core.schemes import Scheme
 from mdsd_core.verifiers import UnsupportedScheme, verifier, verifiers_for
@@ -97,12 +97,12 @@ def draw_uniforms(
 def runs_on_tensors(name: str, schemes: Scheme | Sequence[Scheme]) -> bool:
     """True if :func:`verify` judges such a batch on a GPU with tensor operations, False if row by row on the host.
 
-    >>> from mdsd_core.schemes import DistinctConditioned, WithReplacement
-    >>> runs_on_tensors("rrs", WithReplacement(2)), runs_on_tensors("token_matching", DistinctConditioned(2))
+    >>> from mdsd_core.schemes import DistinctConditioned, WithReplacement, odds
+    >>> runs_on_tensors("rrs", WithReplacement(2)), runs_on_tensors("token_matching", DistinctConditioned(2, odds))
     (True, False)
     """
     rows = [schemes] if isinstance(schemes, Scheme) else schemes
-    return name in RULES and all(type(scheme) in KNOWN for scheme in rows)
+    return verifier(name).rule in RULES and all(scheme.by_rank for scheme in rows)
 
 
 @torch.no_grad()
@@ -182,17 +182,17 @@ def verify(
     if not rows:
         none = torch.empty(0, dtype=torch.int64, device=p.device)
         return BatchedVerdict(none, none.clone(), none.clone())
-    if not runs_on_tensors(name, rows) or (_host.on_host(p) and name not in _host.KINDS):
+    if not runs_on_tensors(name, rows) or (_host.on_host(p) and rule.rule not in _host.KINDS):
         tokens, used = _by_rows.verify(rule, p, q, drafts, rows, u)
     elif _host.on_host(p):
-        tokens, used, good = _host.judge(name, p, q, drafts, rows, u)
+        tokens, used, good = _host.judge(rule.rule, p, q, drafts, rows, u)
         if check and not good:
             check_values(p, q, Nodes.of(p, q, drafts, rows), rows)
     else:
         nodes = Nodes.of(p, q, drafts, rows)
         if check:
             check_values(p, q, nodes, rows)
-        tokens, used = RULES[name](nodes, u)
+        tokens, used = RULES[rule.rule](nodes, u)
         tokens = torch.where(nodes.p_sums.sum(dim=1).isfinite(), tokens, -1)
     same = (drafts == tokens[:, None]) & (drafts >= 0)
     index = torch.where(same.any(dim=1), same.to(torch.uint8).argmax(dim=1), -1) if drafts.shape[1] else tokens
@@ -228,7 +228,7 @@ def output_law(name: str, p: Tensor, q: Tensor, drafts: Tensor, schemes: Scheme 
         return _by_rows.output_law(rule, p, q, drafts, rows)
     nodes = Nodes.of(p, q, drafts, rows)
     check_values(p, q, nodes, rows)
-    return LAWS[name](nodes)
+    return LAWS[rule.rule](nodes)
 
 
 def _check_support(name: str, schemes: Sequence[Scheme]) -> None:

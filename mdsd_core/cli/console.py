@@ -34,7 +34,7 @@ SchemeName = Annotated[
     str,
     typer.Option(
         help="Law of the drafts at a node: with_replacement, without_replacement, distinct, greedy, top1_sampled, "
-        "spechub, deterministic."
+        "spechub, deterministic, top2_sampled (2 always drafted, the others sampled), top2_replacement."
     ),
 ]
 VerifierName = Annotated[

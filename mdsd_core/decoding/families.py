@@ -1,7 +1,13 @@
-"""Schemes by name and by number of drafts: a tree may draw a different number at each node."""
+"""Schemes by name and by number of drafts: a tree may draw a different number at each node.
+
+One grammar for the loop, the sweeps and the command line: the names in :data:`FAMILIES`, and ``topM_sampled`` and
+``topM_replacement``, the M most probable tokens and the others sampled without or with replacement.
+"""
 
 import dataclasses
+import re
 from collections.abc import Callable
+from functools import partial
 
 from mdsd_core.schemes import (
     Deterministic,
@@ -17,15 +23,17 @@ from mdsd_core.schemes import (
 #: Number of drafts n -> scheme.
 Family = Callable[[int], Scheme]
 
-
-def _spechub(n: int) -> Scheme:
-    if n != 2:
-        raise ValueError(f"scheme 'spechub' draws pairs: every node of the tree needs 2 children, got {n}")
-    return SpecHubPairs()
+_TOP = re.compile(r"top(\d+)_(sampled|replacement)")
 
 
 def _top1_sampled(n: int) -> Scheme:
     return TopThenSampled(1, n - 1) if n > 1 else WithoutReplacement(1)
+
+
+def _top_sampled(m: int, how: str, n: int) -> Scheme:
+    if n <= m:
+        raise ValueError(f"scheme 'top{m}_{how}' samples behind {m} drafts, but a node of the tree has {n} places")
+    return TopThenSampled(m, n - m, how == "replacement")
 
 
 FAMILIES: dict[str, Family] = {
@@ -34,7 +42,7 @@ FAMILIES: dict[str, Family] = {
     "distinct": DistinctConditioned,
     "greedy": greedy,
     "top1_sampled": _top1_sampled,
-    "spechub": _spechub,
+    "spechub": lambda n: SpecHubPairs(),
     "deterministic": Deterministic,
 }
 
@@ -45,8 +53,7 @@ def scheme_family(scheme: str | Scheme | Family) -> Family:
     Parameters
     ----------
     scheme : str, Scheme or callable
-        A name in :data:`FAMILIES`; a scheme, whose ``n`` is replaced where a node draws another number; or such a
-        function.
+        A name of the grammar; a scheme, whose ``n`` is replaced where a node draws another number; or such a function.
 
     Raises
     ------
@@ -59,27 +66,42 @@ def scheme_family(scheme: str | Scheme | Family) -> Family:
     WithReplacement(n=3)
     >>> scheme_family(WithReplacement(4))(2)
     WithReplacement(n=2)
+    >>> scheme_family("top2_replacement")(4)
+    TopThenSampled(top=2, sampled=2, replacement=True)
     >>> scheme_family("spechub")(3)
     Traceback (most recent call last):
         ...
-    ValueError: scheme 'spechub' draws pairs: every node of the tree needs 2 children, got 3
+    ValueError: scheme spechub draws 2 drafts, but a node of the tree has 3 places
     """
     if isinstance(scheme, str):
-        if scheme not in FAMILIES:
-            raise ValueError(f"scheme must be one of {', '.join(FAMILIES)}, got {scheme!r}")
-        return FAMILIES[scheme]
+        top = _TOP.fullmatch(scheme)
+        if scheme in FAMILIES:
+            scheme = FAMILIES[scheme]
+        elif top is None:
+            names = ", ".join((*FAMILIES, "topM_sampled", "topM_replacement"))
+            raise ValueError(f"scheme must be one of {names}, got {scheme!r}")
+        else:
+            scheme = partial(_top_sampled, int(top[1]), top[2])
 
     def family(n: int) -> Scheme:
-        if not isinstance(scheme, Scheme):
-            made = scheme(n)
-        elif scheme.drafts == n:
-            made = scheme
-        elif any(field.name == "n" for field in dataclasses.fields(scheme)):  # type: ignore[arg-type]
-            made = dataclasses.replace(scheme, n=n)  # type: ignore[type-var]
-        else:
-            made = scheme
+        made = scheme if isinstance(scheme, Scheme) else scheme(n)
+        if made.drafts != n and dataclasses.is_dataclass(made) and hasattr(made, "n"):
+            made = dataclasses.replace(made, n=n)
         if made.drafts != n:
-            raise ValueError(f"scheme {made} draws {made.drafts} drafts, but a node of the tree has {n} places")
+            raise ValueError(f"scheme {made.name} draws {made.drafts} drafts, but a node of the tree has {n} places")
         return made
 
     return family
+
+
+def scheme_of(name: str, n: int) -> Scheme | None:
+    """The scheme of that name with n drafts, or None where it has none (``spechub`` draws pairs only).
+
+    >>> scheme_of("top2_sampled", 3) == scheme_of("greedy", 3), scheme_of("spechub", 3) is None
+    (True, True)
+    """
+    family = scheme_family(name)
+    try:
+        return family(n)
+    except ValueError:
+        return None

@@ -20,7 +20,7 @@ from mdsd_core.decoding.scoring import CachedModel, Scorer, uncompiled
 from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import LanguageModel
-from mdsd_core.schemes import Deterministic, Scheme
+from mdsd_core.schemes import Scheme
 from mdsd_core.verifiers import Verifier, verifier
 
 #: One seed for all prompts, one for each (None: fresh entropy), or none.
@@ -216,7 +216,7 @@ def _check_proposals(drafter: Drafter, tree: DraftTree, family: Family, rule: Tr
     """Refuse, before any model runs, what would not be lossless."""
     for n in sorted({len(children) for children in tree.children if children}):
         scheme = family(n)
-        if drafter.proposal == "deterministic" and not isinstance(scheme, Deterministic):
+        if drafter.proposal == "deterministic" and scheme.inner is not None:
             raise ValueError(
                 f"{type(drafter).__name__} names tokens without probabilities: use scheme='deterministic', got {scheme}"
             )

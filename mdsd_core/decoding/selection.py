@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.decoding.choices import draw_index
 from mdsd_core.distributions import check_pair
-from mdsd_core.schemes import Deterministic, Scheme, SpecHubPairs, TopThenSampled
+from mdsd_core.schemes import Scheme
 from mdsd_core.transport.nested.plan import TOLERANCE
 from mdsd_core.transport.optimal import has_plan, optimal_plan
 from mdsd_core.transport.priority import PriorityPlan
@@ -20,7 +20,7 @@ from mdsd_core.verifiers.interface import UniformSource, UnsupportedScheme
 
 def selects(scheme: Scheme) -> bool:
     """True if an optimal selection plan is known for the scheme."""
-    return _sampled(scheme) <= 1 or has_plan(scheme)
+    return scheme.sampled_drafts <= 1 or has_plan(scheme)
 
 
 class OptimalSelection:
@@ -125,15 +125,6 @@ class _LoneDraft:
         return np.ones(drafts.size)
 
 
-def _sampled(scheme: Scheme) -> int:
-    """How many drafts are sampled, the fixed ones left out."""
-    if isinstance(scheme, Deterministic):
-        return 0
-    if isinstance(scheme, TopThenSampled):
-        return scheme.sampled
-    return 1 if isinstance(scheme, SpecHubPairs) else scheme.drafts
-
-
 def _inner_selector(
     p: NDArray[np.float64], q: NDArray[np.float64], scheme: Scheme, tolerance: float
 ) -> "_LoneDraft | PriorityPlan | None":
@@ -142,9 +133,9 @@ def _inner_selector(
         raise UnsupportedScheme(f"no optimal selection plan is known for drafts of {scheme}")
     w = scheme.weights(q)
     total = float(w.sum())
-    if _sampled(scheme) == 0 or total == 0:
+    if total == 0:
         return None
-    if _sampled(scheme) == 1:
+    if scheme.sampled_drafts == 1:
         return _LoneDraft(w / total)
     return optimal_plan(p, q, scheme, tolerance).plan
 

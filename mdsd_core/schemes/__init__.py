@@ -8,6 +8,7 @@ from mdsd_core.schemes.base import ENUMERATION_LIMIT, NO_DRAFT, Scheme, top_toke
 from mdsd_core.schemes.conditioned import DistinctConditioned, odds
 from mdsd_core.schemes.fixed import Deterministic, SpecHubPairs, TopThenSampled, greedy
 from mdsd_core.schemes.independent import WithReplacement
+from mdsd_core.schemes.inner import InnerLaw
 from mdsd_core.schemes.sequential import WithoutReplacement
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "NO_DRAFT",
     "Deterministic",
     "DistinctConditioned",
+    "InnerLaw",
     "Scheme",
     "SpecHubPairs",
     "TopThenSampled",

@@ -2,14 +2,16 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from math import comb, perm
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.distributions import check_distribution
 from mdsd_core.schemes._leading import leading
+
+if TYPE_CHECKING:
+    from mdsd_core.schemes.inner import InnerLaw
 
 #: What stands in a row of drafts after the last one, where fewer than n drafts are possible.
 NO_DRAFT = -1
@@ -20,52 +22,143 @@ _FEW = 16
 #: Most tuples that :meth:`Scheme.enumerate` lists.
 ENUMERATION_LIMIT = 5_000_000
 
+#: What a rule may ask of the drafts: how the sampled ones are drawn off the fixed set; "hub pairs" are SpecHub's.
+Kind = Literal["independent", "sequential", "conditioned", "hub pairs"]
+
+#: Names of the sampled drafts, without and behind a fixed set.
+_ALONE = {"independent": "with_replacement", "sequential": "without_replacement", "conditioned": "distinct"}
+_BEHIND = {"independent": "replacement", "sequential": "sampled"}
+
 
 class Scheme(ABC):
     """The law of `n` drafts drawn from a draft distribution `q`.
 
-    Drafts are int64 token ids in the order drawn, along the last axis. A token with ``q = 0`` is never drawn. Laws
-    without repetition draw the whole support where it has fewer than n tokens; the rest of the row is :data:`NO_DRAFT`.
+    Two facts say all about a scheme: its :meth:`fixed_set` T, tokens that are always drafted (mostly none), and
+    :attr:`inner`, the law of the drafts that are sampled off T, or None. All else follows here. A new scheme states
+    these two and, unless T is the most probable tokens, how many they are (:attr:`fixed_drafts`).
+
+    Drafts are int64 token ids in the order drawn, along the last axis: T first, most probable first. A token with
+    ``q = 0`` is never drawn. Laws without repetition draw the whole support where it has fewer than n tokens; the rest
+    of the row is :data:`NO_DRAFT`.
 
     Notes
     -----
     All a scheme has to say to the optimal transport of a step is its set function ``Q(H) = P(every draft is in H)``,
-    on prefixes of one order: a fixed set T (always drafted, mostly empty), weights w off T, and the steps of Q along
-    any order of the tokens off T. Every scheme here is *w-convex* off T: the steps divided by the weights never fall
-    along any order, so the ratio ``p/w`` orders the tokens of the optimal subset (Hu et al., arXiv 2502.18779).
+    on prefixes of one order: T, weights w off T, and the steps of Q along any order of the tokens off T. Every scheme
+    here is *w-convex* off T: the steps divided by the weights never fall along any order, so the ratio ``p/w`` orders
+    the tokens of the optimal subset (Hu et al., arXiv 2502.18779).
+
+    Examples
+    --------
+    One token that is always drafted, if it can be, and one more from the others:
+
+    >>> from mdsd_core.schemes import WithReplacement
+    >>> class Always(Scheme):
+    ...     fixed_drafts, inner = 1, WithReplacement(1)
+    ...     def fixed_set(self, q):
+    ...         return np.flatnonzero(q[:1])
+    >>> tuples, probabilities = Always().enumerate([0.25, 0.5625, 0.1875])
+    >>> tuples.tolist(), probabilities.tolist()
+    ([[0, 1], [0, 2]], [0.75, 0.25])
     """
 
     @property
     @abstractmethod
-    def drafts(self) -> int:
-        """The number n of drafts asked for."""
+    def inner(self) -> "InnerLaw | None":
+        """The law of the sampled drafts off the fixed set; None if nothing is sampled."""
 
     @property
-    @abstractmethod
+    def fixed_drafts(self) -> int:
+        """How many tokens are always drafted, if so many are possible."""
+        return 0
+
+    def fixed_set(self, q: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The tokens T that are always drafted, ascending ids: the most probable, lowest id first among ties."""
+        return np.sort(top_tokens(q, self.fixed_drafts))
+
+    @property
+    def name(self) -> str:
+        """The name by which :mod:`mdsd_core.decoding.families` makes the scheme; its repr if there is none.
+
+        >>> from mdsd_core.schemes import TopThenSampled, greedy
+        >>> greedy(3).name, TopThenSampled(2, 2).name
+        ('greedy', 'top2_sampled')
+        """
+        inner, m = self.inner, self.fixed_drafts
+        if inner is None and self.by_rank:
+            return "deterministic"
+        if inner is None or not self.by_rank or (m and inner.kind not in _BEHIND):
+            return repr(self)
+        if m == 0:
+            return _ALONE[inner.kind]
+        return "greedy" if (inner.kind, inner.n) == ("sequential", 1) else f"top{m}_{_BEHIND[inner.kind]}"
+
+    @property
+    def sampled_drafts(self) -> int:
+        """How many drafts are sampled off the fixed set, if so many are possible."""
+        inner = self.inner
+        return 0 if inner is None else inner.n
+
+    @property
+    def drafts(self) -> int:
+        """The number n of drafts asked for."""
+        return self.fixed_drafts + self.sampled_drafts
+
+    @property
     def distinct(self) -> bool:
         """True if the drafts of one draw are always different tokens."""
+        inner = self.inner
+        return inner is None or inner.kind != "independent" or inner.n == 1
 
     @property
     def uniforms(self) -> int:
         """How many uniforms one draw takes."""
-        return self.drafts
+        return 0 if self.inner is None else self.inner.uniforms
 
-    def effective_drafts(self, q: NDArray[np.float64]) -> int:
-        """How many drafts are really drawn: n, or the size of the support if drafts differ and it is smaller."""
-        return min(self.drafts, support_size(q)) if self.distinct else self.drafts
+    @property
+    def by_rank(self) -> bool:
+        """True if T is the most probable tokens and the weights off it are q: what rules on tensors can split."""
+        return type(self).fixed_set is Scheme.fixed_set and (self.inner is None or self.inner.of_q)
 
-    def fixed_set(self, q: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The tokens T that are always drafted, ascending ids (empty for most laws; lowest id first among ties)."""
-        return np.empty(0, dtype=np.int64)
+    def draws(self, kind: Kind) -> bool:
+        """True if the drafts off T are of that kind: what a rule must know. One sampled draft is of all kinds.
+
+        >>> from mdsd_core.schemes import SpecHubPairs, TopThenSampled
+        >>> TopThenSampled(1, 2).draws("independent"), TopThenSampled(2, 1).draws("independent")
+        (False, True)
+        >>> SpecHubPairs().draws("independent")  # the order of a pair tells how it was drawn
+        False
+        """
+        inner = self.inner
+        return inner is not None and (inner.kind == kind or (inner.n == 1 and kind != "hub pairs"))
+
+    def split(self, q: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """T and the weights of the sampled drafts, in O(V); see :meth:`fixed_set` and :meth:`weights`."""
+        fixed, inner = self.fixed_set(q), self.inner
+        if inner is None:
+            return fixed, np.zeros(q.size)
+        if fixed.size:
+            q = q.copy()
+            q[fixed] = 0.0
+        return fixed, inner.weigh(q)
 
     def weights(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """The weights w whose ratio ``p/w`` orders the prefixes off T, shape [V].
 
         They are 0 on T and where a token is never drawn.
         """
-        return q
+        return self.split(q)[1]
 
-    @abstractmethod
+    def sampled_from(self, w: NDArray[np.float64]) -> int:
+        """How many drafts are really sampled by these weights: fewer than asked for where they give too few tokens."""
+        if self.distinct and self.sampled_drafts > 1:
+            return min(self.sampled_drafts, support_size(w))
+        return self.sampled_drafts if w.any() else 0
+
+    def inclusion(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """P(token x is among the sampled drafts) for every x, shape [V], by their weights on any scale; 0 on T."""
+        return np.zeros(w.size) if self.inner is None or not w.any() else self.inner.inclusion(w)
+
     def prefix_steps(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """The steps of Q along an order of the tokens off T.
 
@@ -82,6 +175,7 @@ class Scheme(ABC):
             that forward sums give small Q and backward sums small 1 - Q without cancellation. They sum to 1, or are
             all 0 where nothing is drawn off T.
         """
+        return np.zeros(w.size) if self.inner is None else self.inner.prefix_steps(w)
 
     def prefix_runs(
         self, w: NDArray[np.float64], p: NDArray[np.float64]
@@ -100,7 +194,7 @@ class Scheme(ABC):
         steps : ndarray, shape (R,)
             The step of Q over each run. The maximum is attained at the end of a run.
         """
-        return None, self.prefix_steps(w)
+        return (None, np.zeros(w.size)) if self.inner is None else self.inner.prefix_runs(w, p)
 
     def prefix_mass(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Q at the prefixes of an order off T.
@@ -139,15 +233,14 @@ class Scheme(ABC):
         """
         q = check_distribution(q, "q")
         inside = as_mask(subset, q.size)
-        fixed = self.fixed_set(q)
+        fixed, w = self.split(q)
         if not inside[fixed].all():
             return 0.0
         off = np.ones(q.size, dtype=bool)
         off[fixed] = False
         first, last = np.flatnonzero(off & inside), np.flatnonzero(off & ~inside)
-        return float(self.prefix_mass(self.weights(q)[np.concatenate((first, last))])[first.size])
+        return float(self.prefix_mass(w[np.concatenate((first, last))])[first.size])
 
-    @abstractmethod
     def enumerate(self, q: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """All draft tuples of positive probability, shape [N, n], and their probabilities, shape [N] (small V only).
 
@@ -156,8 +249,13 @@ class Scheme(ABC):
         ValueError
             If there would be more than :data:`ENUMERATION_LIMIT` tuples.
         """
+        q = check_distribution(q, "q")
+        fixed, w = self.split(q)
+        if self.inner is None or not w.any():
+            return self._behind(q, fixed, np.empty((1, 0), dtype=np.int64)), np.ones(1)
+        sampled, probability = self.inner.enumerate_by(w)
+        return self._behind(q, fixed, sampled), probability
 
-    @abstractmethod
     def draw(self, q: ArrayLike, u: ArrayLike) -> NDArray[np.int64]:
         """The drafts as a function of uniforms: the algorithm of :meth:`sample`, free of randomness.
 
@@ -172,7 +270,29 @@ class Scheme(ABC):
         -------
         ndarray of int64, shape (n,) or (size, n)
             Token ids, padded with :data:`NO_DRAFT`.
+
+        Notes
+        -----
+        O(V) for the fixed set; for the others see the class of the inner law.
         """
+        q, rows = check_distribution(q, "q"), rows_of(u, self.uniforms)
+        fixed, w = self.split(q)
+        sampled = np.empty((len(rows), 0), dtype=np.int64)
+        if self.inner is not None and w.any():
+            sampled = self.inner.draw_by(w, rows)
+        drafts = self._behind(q, fixed, sampled)
+        return drafts if np.ndim(u) == 2 else drafts[0]
+
+    def _behind(
+        self, q: NDArray[np.float64], fixed: NDArray[np.int64], sampled: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Rows of n drafts: the fixed tokens, most probable first, then the sampled ones, then padding."""
+        if sampled.shape[1] == self.drafts:
+            return sampled
+        drafts = np.full((sampled.shape[0], self.drafts), NO_DRAFT, dtype=np.int64)
+        drafts[:, : fixed.size] = fixed[np.argsort(-q[fixed], kind="stable")]
+        drafts[:, fixed.size : fixed.size + sampled.shape[1]] = sampled
+        return drafts
 
     def sample(self, q: ArrayLike, rng: np.random.Generator, size: int | None = None) -> NDArray[np.int64]:
         """Draw drafts.
@@ -206,7 +326,7 @@ class Scheme(ABC):
 
         Returns
         -------
-        ndarray of int64, shape (effective_drafts(q),)
+        ndarray of int64, shape (drafts that are possible,)
             The drafts without the padding.
 
         Raises
@@ -234,7 +354,8 @@ class Scheme(ABC):
         if array.ndim != 1:
             raise ValueError(f"drafts must have 1 axis, got shape {array.shape}")
         array = array.astype(np.int64)
-        wanted = self.effective_drafts(q)
+        fixed, w = self.split(q)
+        wanted = fixed.size + self.sampled_from(w)
         if array.size != self.drafts and array.size != wanted:
             raise ValueError(f"drafts must hold {self.drafts} ids, got {array.size}: {array.tolist()}")
         drawn, padding = array[:wanted], array[wanted:]
@@ -242,8 +363,7 @@ class Scheme(ABC):
             raise ValueError(f"drafts must be {wanted} ids and then only {NO_DRAFT}, got {array.tolist()}")
         if (drawn < 0).any() or (drawn >= q.size).any():
             raise ValueError(f"drafts must lie in [0, {q.size}), got {array.tolist()}")
-        fixed = self.fixed_set(q)
-        possible = self.weights(q).copy()
+        possible = w.copy()
         possible[fixed] = 1.0
         if not possible[drawn].all():
             bad = int(drawn[np.argmin(possible[drawn] > 0)])
@@ -337,8 +457,3 @@ def rows_of(u: ArrayLike, uniforms: int) -> NDArray[np.float64]:
     if not ((array >= 0) & (array < 1)).all():
         raise ValueError("u must lie in [0, 1)")
     return np.ascontiguousarray(np.atleast_2d(array) if array.ndim == 1 else array)
-
-
-def arrangements(V: int, n: int, *, ordered: bool = True) -> int:
-    """The number of n-tuples (or n-sets) of different tokens out of V."""
-    return perm(V, n) if ordered else comb(V, n)

@@ -2,21 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import perm
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from mdsd_core._jit import kernel
-from mdsd_core.distributions import check_distribution
 from mdsd_core.schemes._tables import descending, draw_conditioned, symmetric_tails
-from mdsd_core.schemes.base import NO_DRAFT, Scheme, arrangements, check_count, check_enumerable, rows_of
+from mdsd_core.schemes.base import NO_DRAFT, Kind, check_enumerable
+from mdsd_core.schemes.inner import InnerLaw
 
 #: Weights as a function of the draft distribution; they need not be normalised.
 WeightRule = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
-class DistinctConditioned(Scheme):
+class DistinctConditioned(InnerLaw):
     """`n` independent drafts of law w, given that all are different: ``P(S) ~ prod_{x in S} w_x``.
 
     ``Q(H) = e_n(w_H) / e_n(w)``, e_n the elementary symmetric polynomial: the coefficients of ``prod (1 + w_x t)`` by
@@ -38,9 +40,7 @@ class DistinctConditioned(Scheme):
 
     n: int
     weights_from: WeightRule | None = None
-
-    def __post_init__(self) -> None:
-        check_count("n", self.n)
+    kind: ClassVar[Kind] = "conditioned"
 
     def __repr__(self) -> str:
         """The rule for the weights by its name: an address would differ from run to run.
@@ -52,25 +52,16 @@ class DistinctConditioned(Scheme):
         return f"DistinctConditioned(n={self.n}, weights_from={getattr(rule, '__name__', rule)})"
 
     @property
-    def drafts(self) -> int:
-        """The number n of drafts."""
-        return self.n
-
-    @property
-    def distinct(self) -> bool:
-        """True."""
-        return True
+    def of_q(self) -> bool:  # type: ignore[override]
+        """True if the weights are q."""
+        return self.weights_from is None
 
     @property
     def uniforms(self) -> int:
         """Of these, n choose the set and n - 1 shuffle it."""
         return 2 * self.n - 1
 
-    def effective_drafts(self, q: NDArray[np.float64]) -> int:
-        """n, or the number of tokens of positive weight if that is smaller."""
-        return min(self.n, int(np.count_nonzero(self.weights(q))))
-
-    def weights(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weigh(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """The weights of the law, relative to the largest if they are not q.
 
         Raises
@@ -78,7 +69,7 @@ class DistinctConditioned(Scheme):
         ValueError
             If `weights_from` gave anything but finite weights >= 0, not all 0, that are 0 where `q` is 0.
         """
-        if self.weights_from is None:
+        if self.weights_from is None or not q.any():
             return q
         w = np.asarray(self.weights_from(q), dtype=np.float64)
         if w.shape != q.shape:
@@ -93,6 +84,12 @@ class DistinctConditioned(Scheme):
             raise ValueError("weights_from must give a positive weight to some token, got only zeros")
         return w / w.max()
 
+    def inclusion(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """By elementary symmetric polynomials, O(V n^2); see :meth:`Scheme.inclusion`."""
+        from mdsd_core.verifiers._inclusion import conditioned_inclusion
+
+        return conditioned_inclusion(w, self.n)
+
     def prefix_steps(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """``w_k e_{n-1}(w_0 .. w_{k-1}) / e_n(w)``; see :meth:`Scheme.prefix_steps`. O(m n), no overflow."""
         n = min(self.n, int(np.count_nonzero(w)))
@@ -101,13 +98,11 @@ class DistinctConditioned(Scheme):
             _symmetric_steps(w / w.max(), n, steps)
         return steps
 
-    def enumerate(self, q: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def enumerate_by(self, w: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """All ordered tuples of different tokens; see :meth:`Scheme.enumerate`."""
-        q = check_distribution(q, "q")
-        w = self.weights(q)
         support = np.flatnonzero(w)
         depth = min(self.n, support.size)
-        check_enumerable(arrangements(support.size, depth), q.size, self.n, support.size)
+        check_enumerable(perm(support.size, depth), w.size, self.n, support.size)
         tuples = np.empty((1, 0), dtype=np.int64)
         for _ in range(depth):
             fresh = (tuples[:, :, None] != np.arange(support.size)).all(axis=1)
@@ -123,18 +118,15 @@ class DistinctConditioned(Scheme):
         tuples = np.concatenate((support[tuples[positive]], padding), axis=1)
         return tuples, probability[positive] / probability.sum()
 
-    def draw(self, q: ArrayLike, u: ArrayLike) -> NDArray[np.int64]:
+    def draw_by(self, w: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.int64]:
         """Walk the tokens, largest first, by backward elementary symmetric polynomials; then shuffle.
 
         Exact in O(V log V + V n) for the table, O(n^2 log V) a draw.
         """
-        q = check_distribution(q, "q")
-        rows = rows_of(u, self.uniforms)
-        order, w = descending(self.weights(q))
-        places = np.full((rows.shape[0], self.n), NO_DRAFT, dtype=np.int64)
-        draw_conditioned(w, symmetric_tails(w, min(self.n, w.size)), rows, places)
-        drafts = np.where(places == NO_DRAFT, NO_DRAFT, order[places])
-        return drafts if np.ndim(u) == 2 else drafts[0]
+        order, w = descending(w)
+        places = np.full((u.shape[0], self.n), NO_DRAFT, dtype=np.int64)
+        draw_conditioned(w, symmetric_tails(w, min(self.n, w.size)), u, places)
+        return np.where(places == NO_DRAFT, NO_DRAFT, order[places])
 
 
 def odds(q: NDArray[np.float64]) -> NDArray[np.float64]:

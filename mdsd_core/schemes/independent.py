@@ -1,17 +1,18 @@
 """Drafts drawn independently, with replacement."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from mdsd_core._powers import power_steps
-from mdsd_core.distributions import check_distribution
-from mdsd_core.schemes.base import Scheme, check_count, check_enumerable, rows_of
+from mdsd_core.schemes.base import Kind, check_enumerable
+from mdsd_core.schemes.inner import InnerLaw
 
 
 @dataclass(frozen=True)
-class WithReplacement(Scheme):
+class WithReplacement(InnerLaw):
     """`n` independent drafts from `q`: ``Q(H) = q(H)^n``.
 
     Parameters
@@ -26,19 +27,12 @@ class WithReplacement(Scheme):
     """
 
     n: int
+    kind: ClassVar[Kind] = "independent"
 
-    def __post_init__(self) -> None:
-        check_count("n", self.n)
-
-    @property
-    def drafts(self) -> int:
-        """The number n of drafts."""
-        return self.n
-
-    @property
-    def distinct(self) -> bool:
-        """False: a token may be drawn more than once."""
-        return False
+    def inclusion(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``1 - (1 - q)^n`` without cancellation; see :meth:`Scheme.inclusion`."""
+        with np.errstate(divide="ignore"):  # log1p(-1) for the only token
+            return -np.expm1(self.n * np.log1p(-np.minimum(w / w.sum(), 1.0)))
 
     def prefix_steps(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """``t^n - s^n`` as ``(t - s)`` times a sum of positive terms; see :meth:`Scheme.prefix_steps`. O(m n).
@@ -48,16 +42,18 @@ class WithReplacement(Scheme):
         """
         return power_steps(w, self.n) if w.any() else np.zeros(w.size)
 
-    def enumerate(self, q: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def enumerate_by(self, w: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """All tuples over the support; see :meth:`Scheme.enumerate`."""
-        q = check_distribution(q, "q")
-        return enumerate_independent(q, self.n)
+        support = np.flatnonzero(w)
+        check_enumerable(support.size**self.n, w.size, self.n, support.size)
+        grid = np.stack(np.meshgrid(*[support] * self.n, indexing="ij"), axis=-1).reshape(-1, self.n)
+        probability = (w / w.sum())[grid].prod(axis=1)
+        positive = probability > 0
+        return grid[positive].astype(np.int64), probability[positive]
 
-    def draw(self, q: ArrayLike, u: ArrayLike) -> NDArray[np.int64]:
+    def draw_by(self, w: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.int64]:
         """Inverse of the distribution function, one uniform a draft; O(V + n log V) a draw."""
-        q = check_distribution(q, "q")
-        drafts = draw_independent(q, rows_of(u, self.uniforms))
-        return drafts if np.ndim(u) == 2 else drafts[0]
+        return draw_independent(w, u)
 
 
 def draw_independent(w: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -66,13 +62,3 @@ def draw_independent(w: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[
     cumulative = np.cumsum(w[support])
     place = np.searchsorted(cumulative, u * cumulative[-1], side="right")
     return support[np.minimum(place, support.size - 1)].astype(np.int64)
-
-
-def enumerate_independent(w: NDArray[np.float64], n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """All n-tuples over the support of w and their probabilities."""
-    support = np.flatnonzero(w)
-    check_enumerable(support.size**n, w.size, n, support.size)
-    grid = np.stack(np.meshgrid(*[support] * n, indexing="ij"), axis=-1).reshape(-1, n)
-    probability = (w / w.sum())[grid].prod(axis=1)
-    positive = probability > 0
-    return grid[positive].astype(np.int64), probability[positive]

@@ -19,8 +19,6 @@ from mdsd_core.distributions import check_distribution, check_pair
 from mdsd_core.schemes import Scheme
 from mdsd_core.schemes.base import check_count
 from mdsd_core.transport.subset import optimal_acceptance
-from mdsd_core.verifiers._node import Node
-from mdsd_core.verifiers.token_matching import inclusion
 
 #: The largest vocabulary for :func:`best_joint_law`.
 MOST_TOKENS = 12
@@ -247,9 +245,9 @@ def inclusion_probabilities(q: ArrayLike, scheme: Scheme) -> NDArray[np.float64]
     array([1. , 0.5, 0.5])
     """
     q = check_distribution(q, "q")
-    node = Node.of(q, q, scheme)
-    chance = inclusion(scheme, node).copy()
-    chance[list(node.fixed)] = 1.0
+    fixed, w = scheme.split(q)
+    chance = scheme.inclusion(w)
+    chance[fixed] = 1.0
     return chance
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from mdsd_core.decoding.choices import Choices
 from mdsd_core.decoding.drafted import DraftedTree
 from mdsd_core.decoding.drafters import Drafter
-from mdsd_core.decoding.families import FAMILIES, scheme_family
+from mdsd_core.decoding.families import FAMILIES, scheme_family, scheme_of
 from mdsd_core.decoding.generate import streams
 from mdsd_core.decoding.loop import DecodingLoop
 from mdsd_core.decoding.request import Request
@@ -261,10 +261,8 @@ def lossless_cells(branching: Sequence[int]) -> list[tuple[str, str]]:
     (True, False)
     """
     found = []
-    for name, family in FAMILIES.items():
-        try:
-            able = [set(verifiers_for(family(n))) for n in set(branching)]
-        except ValueError:  # a scheme that cannot draw so many
-            continue
+    for name in FAMILIES:
+        schemes = [scheme_of(name, n) for n in set(branching)]
+        able = [set() if scheme is None else set(verifiers_for(scheme)) for scheme in schemes]
         found += [(name, rule) for rule in sorted(set.intersection(*able))]
     return found

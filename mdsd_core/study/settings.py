@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from mdsd_core.decoding.families import FAMILIES
+from mdsd_core.decoding.families import FAMILIES, scheme_of
 from mdsd_core.decoding.scoring import Block, CachedModel
 from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
@@ -320,9 +320,10 @@ def count_settings(drafts: Sequence[int]) -> int:
 def _schemes(n: int) -> dict[Scheme, str]:
     """The schemes that have n drafts, each with the first of its names."""
     named: dict[Scheme, str] = {}
-    for name, family in FAMILIES.items():
-        if name != "spechub" or n == 2:
-            named.setdefault(family(n), name)
+    for name in FAMILIES:
+        scheme = scheme_of(name, n)
+        if scheme is not None:
+            named.setdefault(scheme, name)
     return named
 
 

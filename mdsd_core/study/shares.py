@@ -4,30 +4,14 @@ For a token y that the target emits at a node, the *accepted share* is ``P(the v
 p_y``, and the *selected share* ``r_y / p_y``, r the law of the draft that the optimal plan selects.
 """
 
-from functools import singledispatch
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.distributions import check_pair
 from mdsd_core.schemes import Scheme
 from mdsd_core.transport.marginal import optimal_marginal
-from mdsd_core.verifiers import (
-    DeterministicChildren,
-    Greedy,
-    KSeq,
-    Optimal,
-    RecursiveRejection,
-    RecursiveRejectionWithout,
-    SpecHub,
-    TokenMatching,
-    UnsupportedScheme,
-    Verifier,
-    verifier,
-)
+from mdsd_core.verifiers import UnsupportedScheme, Verifier, verifier
 from mdsd_core.verifiers._node import Node
-from mdsd_core.verifiers._residual import residual_mass
-from mdsd_core.verifiers.token_matching import inclusion
 
 #: Histories of rejections that stand for all of them, at RRS without replacement from three drafts on.
 HISTORIES = 8
@@ -48,8 +32,7 @@ def accepted_share(
     Parameters
     ----------
     rule : str or Verifier
-        Every verifier of the library, by name or itself. ``"optimal"`` is taken at its exact optimum, for schemes too
-        for which the optimal marginal is known but no plan is.
+        Every verifier of the library, by name or itself. ``"optimal"`` is taken at its exact optimum.
     p, q : array_like, shape (V,)
         Target and draft distribution.
     scheme : Scheme
@@ -89,7 +72,7 @@ def accepted_share(
     """
     p, q = check_pair(p, q)
     rule = verifier(rule) if isinstance(rule, str) else rule
-    if not (rule.supports(scheme) or isinstance(rule, Optimal)):
+    if not rule.supports(scheme):
         raise UnsupportedScheme(f"verifier {rule.name!r} is not lossless for drafts of {scheme!r}")
     _check_token(p, token)
     node = Node.of(p, q, scheme)
@@ -97,7 +80,7 @@ def accepted_share(
         return 1.0
     if node.sampled == 0:
         return 0.0
-    return min(1.0, _share(rule, node, token, histories, rng))
+    return min(1.0, rule.accepted_share(node, token, rng, histories))
 
 
 def selected_share(p: ArrayLike, q: ArrayLike, scheme: Scheme, token: int) -> float:
@@ -117,90 +100,3 @@ def selected_share(p: ArrayLike, q: ArrayLike, scheme: Scheme, token: int) -> fl
 def _check_token(p: NDArray[np.float64], token: int) -> None:
     if not 0 <= token < p.size or not p[token] > 0.0:
         raise ValueError(f"token must have a positive target probability, got token {token}")
-
-
-@singledispatch
-def _share(rule: Verifier, node: Node, token: int, histories: int, rng: np.random.Generator | None) -> float:
-    raise TypeError(f"no accepted share is known for the verifier {rule.name!r}: register a function with `_share`")
-
-
-@_share.register
-def _(rule: RecursiveRejection, node: Node, token: int, histories: int, rng: np.random.Generator | None) -> float:
-    level, mass = 0.0, 1.0
-    for _ in range(node.sampled):
-        level += mass / node.total
-        mass = residual_mass(node.p, node.w, level)
-    return float(level * node.w[token] / node.p[token])
-
-
-@_share.register
-def _(rule: KSeq, node: Node, token: int, histories: int, rng: np.random.Generator | None) -> float:
-    rho = rule.prepare(node.p, node.q, node.scheme).rho
-    return float(rho * (node.w[token] / node.total) / node.p[token])
-
-
-@_share.register(Greedy)
-@_share.register(SpecHub)
-@_share.register(DeterministicChildren)
-def _(rule: Verifier, node: Node, token: int, histories: int, rng: np.random.Generator | None) -> float:
-    return float(node.w[token] / node.total / node.p[token])
-
-
-@_share.register
-def _(rule: TokenMatching, node: Node, token: int, histories: int, rng: np.random.Generator | None) -> float:
-    return float(inclusion(node.scheme, node)[token])
-
-
-@_share.register
-def _(rule: Optimal, node: Node, token: int, histories: int, rng: np.random.Generator | None) -> float:
-    return float(optimal_marginal(node.p, node.q, node.scheme).off_fixed[token] / node.p[token])
-
-
-@_share.register
-def _(
-    rule: RecursiveRejectionWithout, node: Node, token: int, histories: int, rng: np.random.Generator | None
-) -> float:
-    """The mean of ``min(1, l w_y/p_y)`` over histories of all rejections but the last, which decides no level.
-
-    A history is drawn with each rejected token in proportion to its chance of being rejected next; the mean is then
-    that over all histories (`_rejection_sampling.py` in the verifiers has the argument).
-    """
-    p, w = node.p, node.w / node.total
-    mass = residual_mass(p, w, 1.0)
-    if node.sampled == 1 or mass == 0.0:
-        return float(w[token] / p[token])
-    scale = w[token] / p[token]
-    chance = np.maximum(w - p, 0.0)
-    if node.sampled == 2:  # all first rejections
-        rejected = np.flatnonzero(chance)
-        levels = 1.0 + mass / np.maximum(1.0 - w[rejected], np.finfo(float).tiny)
-        return float(chance[rejected] @ np.minimum(levels * scale, 1.0) / chance.sum())
-    if rng is None:
-        raise ValueError("rng must be given for RRS without replacement with three drafts or more")
-    return float(np.mean([_one_history(p, w, node.sampled, token, rng) for _ in range(histories)]))
-
-
-def _one_history(
-    p: NDArray[np.float64], w: NDArray[np.float64], draws: int, token: int, rng: np.random.Generator
-) -> float:
-    """``min(1, l w_y/p_y)`` at the end of one drawn history; 1 as soon as the residual has no mass left."""
-    left = w.copy()  # the weights of what is not rejected yet
-    level, mass, rest = 0.0, 1.0, 1.0
-    for step in range(draws):
-        next_level = level + mass / rest
-        next_mass = residual_mass(p, w, next_level)
-        if next_mass == 0.0:
-            return 1.0
-        if step < draws - 1:
-            chance = np.maximum(left / rest - np.maximum(p - level * left, 0.0) / mass, 0.0)
-            reached = np.cumsum(chance)
-            if not reached[-1] > 0.0:  # nothing is ever rejected here
-                return 1.0
-            x = int(np.searchsorted(reached, rng.random() * reached[-1], side="right"))
-            x = min(x, int(np.flatnonzero(chance)[-1]))
-            left[x] = 0.0
-            rest = float(left.sum())
-            if rest <= 0.0:
-                return 1.0
-        level, mass = next_level, next_mass
-    return float(min(1.0, level * w[token] / p[token]))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.distributions import check_pair
-from mdsd_core.schemes import Scheme, TopThenSampled, WithReplacement
+from mdsd_core.schemes import Scheme
 from mdsd_core.transport._curtain import by_token, pieces, sweep
 from mdsd_core.transport.marginal import marginal_in_order
 from mdsd_core.transport.priority import PriorityPlan
@@ -99,8 +99,8 @@ def left_curtain(
     ----------
     p, q : array_like of float, shape [V]
         Target and draft distribution.
-    scheme : WithReplacement or TopThenSampled with independent sampled drafts
-        The law of the drafts.
+    scheme : Scheme
+        The law of the drafts: independent, alone or behind a fixed set.
     method : {"majorant", "least_change"}
         The marginal asked for; see :func:`mdsd_core.transport.marginal.optimal_marginal`.
 
@@ -161,8 +161,8 @@ def iid_plan(p: ArrayLike, q: ArrayLike, scheme: Scheme) -> PriorityPlan:
     ----------
     p, q : array_like of float, shape [V]
         Target and draft distribution.
-    scheme : WithReplacement or TopThenSampled with independent sampled drafts
-        The law of the drafts.
+    scheme : Scheme
+        The law of the drafts: independent, alone or behind a fixed set.
 
     Returns
     -------
@@ -189,10 +189,6 @@ def iid_plan(p: ArrayLike, q: ArrayLike, scheme: Scheme) -> PriorityPlan:
 
 def _independent_drafts(scheme: Scheme) -> int:
     """How many independent drafts the scheme draws off its fixed set."""
-    if isinstance(scheme, WithReplacement):
-        return scheme.n
-    if isinstance(scheme, TopThenSampled) and (scheme.replacement or scheme.sampled == 1):
-        return scheme.sampled
-    raise TypeError(
-        f"scheme must draw independent drafts (WithReplacement, or TopThenSampled with replacement), got {scheme!r}"
-    )
+    if scheme.draws("independent"):
+        return scheme.sampled_drafts
+    raise TypeError(f"scheme must draw independent drafts, alone or behind a fixed set, got {scheme!r}")

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mdsd_core.distributions import check_pair
-from mdsd_core.schemes import DistinctConditioned, Scheme, TopThenSampled, WithoutReplacement, WithReplacement
+from mdsd_core.schemes import Scheme
 from mdsd_core.transport.coupling import left_curtain
 from mdsd_core.transport.nested.plan import TOLERANCE, nested_plan
 from mdsd_core.transport.priority import SelectionPlan
@@ -13,10 +13,11 @@ from mdsd_core.transport.priority import SelectionPlan
 def has_plan(scheme: Scheme) -> bool:
     """True if :func:`optimal_plan` makes a plan for the scheme.
 
-    >>> has_plan(WithoutReplacement(3)), has_plan(TopThenSampled(1, 2, replacement=True))
-    (True, True)
+    >>> from mdsd_core.schemes import Deterministic, WithoutReplacement
+    >>> has_plan(WithoutReplacement(3)), has_plan(Deterministic(2))
+    (True, False)
     """
-    return isinstance(scheme, WithReplacement | WithoutReplacement | DistinctConditioned | TopThenSampled)
+    return scheme.draws("independent") or scheme.draws("sequential") or scheme.draws("conditioned")
 
 
 def optimal_plan(p: ArrayLike, q: ArrayLike, scheme: Scheme, tolerance: float = TOLERANCE) -> SelectionPlan:
@@ -26,8 +27,8 @@ def optimal_plan(p: ArrayLike, q: ArrayLike, scheme: Scheme, tolerance: float = 
     ----------
     p, q : array_like of float, shape [V]
         Target and draft distribution.
-    scheme : WithReplacement, WithoutReplacement, DistinctConditioned or TopThenSampled
-        The law of the drafts.
+    scheme : Scheme
+        The law of the drafts: any fixed set, and drafts sampled off it by any law of the library.
     tolerance : float
         For drafts without replacement: trades acceptance for time, see
         :func:`~mdsd_core.transport.nested.nested_plan`. Independent drafts lose nothing but rounding.
@@ -51,13 +52,14 @@ def optimal_plan(p: ArrayLike, q: ArrayLike, scheme: Scheme, tolerance: float = 
 
     Examples
     --------
+    >>> from mdsd_core.schemes import WithoutReplacement, WithReplacement
     >>> p, q = [0.2, 0.8], [0.5, 0.5]
     >>> optimal_plan(p, q, WithReplacement(2)).acceptance, optimal_plan(p, q, WithoutReplacement(2)).acceptance
     (0.95, 1.0)
     """
     if not has_plan(scheme):
         raise TypeError(f"scheme must be one that samples drafts by one law of them all, got {scheme!r}")
-    if isinstance(scheme, WithReplacement) or (isinstance(scheme, TopThenSampled) and scheme.replacement):
+    if scheme.draws("independent"):
         p, q = check_pair(p, q)
         curtain = left_curtain(p, q, scheme)
         plan = curtain.plan()

@@ -182,7 +182,7 @@ def optimal_acceptance_in_order(
     >>> [round(optimal_acceptance_in_order(p, q, WithReplacement(n), order).rate, 12) for n in (1, 2)]
     [0.7, 0.86]
     """
-    fixed, w = scheme.fixed_set(q), scheme.weights(q)
+    fixed, w = scheme.split(q)
     ends, steps = scheme.prefix_runs(order.w, order.p)
     if ends is None:
         ends = _NO_ENDS

@@ -1,7 +1,6 @@
 """Verifiers: rules that turn drafts into one token of the target's law."""
 
 from mdsd_core.verifiers.deterministic import DeterministicChildren
-from mdsd_core.verifiers.greedy import Greedy
 from mdsd_core.verifiers.interface import (
     Estimate,
     UniformSource,
@@ -22,7 +21,6 @@ from mdsd_core.verifiers.token_matching import TokenMatching
 __all__ = [
     "DeterministicChildren",
     "Estimate",
-    "Greedy",
     "KSeq",
     "Optimal",
     "RecursiveRejection",

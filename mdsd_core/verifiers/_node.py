@@ -46,9 +46,9 @@ class Node:
     @classmethod
     def of(cls, p: NDArray[np.float64], q: NDArray[np.float64], scheme: Scheme) -> "Node":
         """Split a checked pair, in O(V)."""
-        fixed = tuple(scheme.fixed_set(q).tolist())
-        w = scheme.weights(q) * _LIFT
-        return cls(p, q, scheme, fixed, w, float(w.sum()), scheme.effective_drafts(q) - len(fixed))
+        fixed, w = scheme.split(q)
+        w = w * _LIFT
+        return cls(p, q, scheme, tuple(fixed.tolist()), w, float(w.sum()), scheme.sampled_from(w))
 
     def rows(self, drafts: ArrayLike) -> tuple[list[int], list[int]]:
         """The drafts without padding, and the sampled ones among them, in the order drawn.

@@ -1,12 +1,11 @@
 """Deterministic children, as in EAGLE-2 and Medusa: try them in turn, zero the rejected ones, renormalise."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mdsd_core.schemes import Deterministic, Scheme
+from mdsd_core.schemes import Scheme
 from mdsd_core.verifiers._node import Node
 from mdsd_core.verifiers._residual import draw, rest_mass
 from mdsd_core.verifiers.interface import UniformSource, Verdict, VerificationPlan, Verifier, register
@@ -65,6 +64,7 @@ class DeterministicChildren(Verifier):
 
     Examples
     --------
+    >>> from mdsd_core.schemes import Deterministic
     >>> rule = DeterministicChildren()
     >>> rule.prepare([0.5, 0.3, 0.2], [0.2, 0.5, 0.3], Deterministic(2)).output_law([2, 1])
     array([0.5, 0.3, 0.2])
@@ -72,11 +72,11 @@ class DeterministicChildren(Verifier):
     0.5
     """
 
-    name: ClassVar[str] = "deterministic"
+    name = "deterministic"
 
     def supports(self, scheme: Scheme) -> bool:
         """True for deterministic drafts; sampled ones would be accepted less often than they could be."""
-        return isinstance(scheme, Deterministic)
+        return scheme.inner is None
 
     def prepare(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> ChildrenPlan:
         """Check the input; see :meth:`Verifier.prepare`. O(V)."""

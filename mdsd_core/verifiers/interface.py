@@ -2,13 +2,16 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.distributions import check_pair
 from mdsd_core.schemes import Scheme
+
+if TYPE_CHECKING:
+    from mdsd_core.verifiers._node import Node
 
 
 class UniformSource(Protocol):
@@ -98,6 +101,10 @@ class VerificationPlan(ABC):
         """The exact law, shape [V], of the token that :meth:`verify` emits for these drafts."""
 
 
+#: Where histories of rejections are drawn from, if at all.
+Source = np.random.Generator | None
+
+
 class Verifier(ABC):
     """A rule that turns drafts into one token with law `p`, whatever `q`, for the schemes it supports.
 
@@ -108,7 +115,16 @@ class Verifier(ABC):
     """
 
     #: The name in the registry, such as "rrs".
-    name: ClassVar[str]
+    name: str
+
+    @property
+    def rule(self) -> str:
+        """The name of the rule itself: an entry of the registry may be another one's rule under a name of its own.
+
+        >>> verifier("greedy").rule
+        'rrs'
+        """
+        return type(self).name
 
     @abstractmethod
     def supports(self, scheme: Scheme) -> bool:
@@ -121,6 +137,16 @@ class Verifier(ABC):
     @abstractmethod
     def acceptance(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> float | Estimate:
         """P(the emitted token is among the drafts), over drafts and verification: exact, or with an interval."""
+
+    def accepted_share(self, node: "Node", token: int, rng: Source = None, histories: int = 8) -> float:
+        """P(the rule emits `token`, and it is one of the drafts) / p(token), for a token off T that p gives.
+
+        Here by enumeration of all drafts, which a rule replaces by its formula. It may exceed 1 by rounding or where
+        the formula is to be cut there; `rng` and `histories` are for rules that sample histories of rejections.
+        """
+        plan, tuples, weights = self.prepare(node.p, node.q, node.scheme), *node.scheme.enumerate(node.q)
+        laws = (weight * plan.output_law(row)[token] for row, weight in zip(tuples, weights) if token in row)
+        return float(sum(laws) / node.p[token])
 
     def checked(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """`p` and `q` as checked float64 arrays, if the rule is lossless for the scheme, else an error."""
@@ -142,11 +168,17 @@ def register(rule: V) -> V:
 
     A module may be loaded again and replaces its own rule; another rule of the same name is an error.
     """
-    known = type(_REGISTRY.get(rule.name, rule))
-    if rule.name in _REGISTRY and (known.__module__, known.__qualname__) != (rule.__module__, rule.__qualname__):
-        raise ValueError(f"two verifiers are named {rule.name!r}: {known.__qualname__} and {rule.__qualname__}")
-    _REGISTRY[rule.name] = rule()
+    put(rule())
     return rule
+
+
+def put(rule: Verifier) -> None:
+    """Put a rule into the registry under its name; see :func:`register`."""
+    own = type(rule)
+    known = type(_REGISTRY.get(rule.name, rule))
+    if (known.__module__, known.__qualname__) != (own.__module__, own.__qualname__):
+        raise ValueError(f"two verifiers are named {rule.name!r}: {known.__qualname__} and {own.__qualname__}")
+    _REGISTRY[rule.name] = rule
 
 
 def verifier(name: str) -> Verifier:

@@ -1,15 +1,14 @@
 """K-SEQ (SpecTr): accept the first draft that passes one and the same test, scaled so that n tries suffice."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core._jit import sum_kernel
-from mdsd_core.schemes import Scheme, TopThenSampled, WithReplacement
+from mdsd_core.schemes import Scheme
 from mdsd_core.verifiers._node import Node
-from mdsd_core.verifiers.interface import UniformSource, Verdict, VerificationPlan, Verifier, register
+from mdsd_core.verifiers.interface import Source, UniformSource, Verdict, VerificationPlan, Verifier, register
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +90,7 @@ class KSeq(Verifier):
 
     Examples
     --------
+    >>> from mdsd_core.schemes import WithReplacement
     >>> rule = KSeq()
     >>> round(rule.prepare([0.6, 0.4], [0.2, 0.8], WithReplacement(2)).rho, 6)
     1.540312
@@ -98,13 +98,11 @@ class KSeq(Verifier):
     0.708062
     """
 
-    name: ClassVar[str] = "kseq"
+    name = "kseq"
 
     def supports(self, scheme: Scheme) -> bool:
-        """True for independent drafts, and for the top tokens with independent drafts off them."""
-        return isinstance(scheme, WithReplacement) or (
-            isinstance(scheme, TopThenSampled) and (scheme.replacement or scheme.sampled == 1)
-        )
+        """True for independent drafts, alone or behind a fixed set."""
+        return scheme.draws("independent")
 
     def prepare(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> KSeqPlan:
         """Solve for rho, in O(V) per evaluation; see :meth:`Verifier.prepare`."""
@@ -116,6 +114,10 @@ class KSeq(Verifier):
         """``1 - (1 - beta)^k + p(T)``, exact. Where a draft can be rejected the residual has no mass."""
         plan = self.prepare(p, q, scheme)
         return plan.accepted + float(plan.node.p[list(plan.node.fixed)].sum())
+
+    def accepted_share(self, node: Node, token: int, rng: Source = None, histories: int = 8) -> float:
+        """``rho q_y/p_y``, q off T: what the residual leaves of a token."""
+        return float(_upper_rho(node) * (node.w[token] / node.total) / node.p[token])
 
 
 def _within(node: Node, rho: float) -> float:

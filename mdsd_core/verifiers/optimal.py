@@ -1,20 +1,20 @@
 """The optimal verifier: select a draft by a plan of random priorities, accept it as far as the target allows."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mdsd_core.schemes import Deterministic, Scheme, SpecHubPairs, TopThenSampled
+from mdsd_core.schemes import Scheme
+from mdsd_core.transport.marginal import optimal_marginal
 from mdsd_core.transport.nested.plan import TOLERANCE, checked_tolerance
 from mdsd_core.transport.optimal import has_plan, optimal_plan
 from mdsd_core.transport.priority import PriorityPlan
 from mdsd_core.verifiers._node import Node
 from mdsd_core.verifiers._residual import residual
 from mdsd_core.verifiers.deterministic import DeterministicChildren
-from mdsd_core.verifiers.greedy import Greedy
-from mdsd_core.verifiers.interface import Estimate, UniformSource, Verdict, VerificationPlan, Verifier, register
+from mdsd_core.verifiers.interface import Estimate, Source, UniformSource, Verdict, VerificationPlan, Verifier, register
+from mdsd_core.verifiers.recursive_rejection import RecursiveRejection
 from mdsd_core.verifiers.spechub import SpecHub
 
 #: A loss of acceptance up to this is taken as rounding.
@@ -83,7 +83,7 @@ class Optimal(Verifier):
     selection: the residual keeps p on T, where a residual draw is an accepted draft.
 
     Where one draft is sampled, or none, the rule for such drafts is optimal itself and is what is prepared:
-    :class:`Greedy`, :class:`SpecHub`, :class:`DeterministicChildren`.
+    :class:`RecursiveRejection`, :class:`SpecHub`, :class:`DeterministicChildren`.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Optimal(Verifier):
     0.9
     """
 
-    name: ClassVar[str] = "optimal"
+    name = "optimal"
 
     def __init__(self, tolerance: float = TOLERANCE) -> None:
         self.tolerance = checked_tolerance(tolerance)
@@ -151,11 +151,12 @@ class Optimal(Verifier):
             return found.acceptance
         return Estimate(found.acceptance, found.acceptance, found.bound, 1.0, "between the plan and the optimal rate")
 
+    def accepted_share(self, node: Node, token: int, rng: Source = None, histories: int = 8) -> float:
+        """``r_y/p_y``, r the exact optimal marginal off T."""
+        return float(optimal_marginal(node.p, node.q, node.scheme).off_fixed[token] / node.p[token])
+
 
 def _own_rule(scheme: Scheme) -> Verifier | None:
     """The rule that is optimal for drafts of which at most one is sampled."""
-    if isinstance(scheme, TopThenSampled) and scheme.sampled == 1:
-        return Greedy()
-    if isinstance(scheme, SpecHubPairs):
-        return SpecHub()
-    return DeterministicChildren() if isinstance(scheme, Deterministic) else None
+    rules = (RecursiveRejection(most=1), SpecHub(), DeterministicChildren())
+    return next((rule for rule in rules if rule.supports(scheme)), None)

@@ -1,15 +1,14 @@
 """Recursive rejection sampling (RRS) with replacement: judge the drafts in turn, each against what is left of p."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mdsd_core.schemes import Scheme, TopThenSampled, WithReplacement
+from mdsd_core.schemes import Scheme
 from mdsd_core.verifiers._node import Node
 from mdsd_core.verifiers._residual import draw, residual, residual_mass, rest_mass
-from mdsd_core.verifiers.interface import UniformSource, Verdict, VerificationPlan, Verifier, register
+from mdsd_core.verifiers.interface import Source, UniformSource, Verdict, VerificationPlan, Verifier, put, register
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +80,15 @@ class RecursiveRejection(Verifier):
 
     Of drafts that are the top-m tokens T and k independent ones off T, the k are judged by their law ``q/(1 - q(T))``
     off T; the residual keeps p on T, where a residual draw is an accepted draft. This is lossless because RRS is, for
-    any draft distribution: T plays no part in what is emitted.
+    any draft distribution: T plays no part in what is emitted. With k = 1 it is the rule for greedy drafts, and no
+    verifier of these accepts more; the registry has that as "greedy".
+
+    Parameters
+    ----------
+    name : str
+        The name in the registry.
+    most : float
+        Schemes with more sampled drafts are not taken.
 
     Notes
     -----
@@ -92,25 +99,30 @@ class RecursiveRejection(Verifier):
     References
     ----------
     Yang et al., "Multi-Candidate Speculative Decoding", arXiv 2401.06706, Algorithm 1; the rule for one draft is that
-    of Leviathan et al., arXiv 2211.17192. The one-dimensional form is new here.
+    of Leviathan et al., arXiv 2211.17192, for greedy drafts that of Hu et al., arXiv 2502.18779, section 5. The
+    one-dimensional form is new here.
 
     Examples
     --------
+    >>> from mdsd_core.schemes import WithReplacement, greedy
     >>> rule = RecursiveRejection()
     >>> plan = rule.prepare([0.6, 0.4], [0.2, 0.8], WithReplacement(2))
     >>> plan.output_law([1, 1])
     array([0.5, 0.5])
     >>> round(rule.acceptance([0.6, 0.4], [0.2, 0.8], WithReplacement(2)), 12)
     0.68
+    >>> rule.acceptance([0.7, 0, 0, 0, 0.3], [0.22, 0.2, 0.2, 0.2, 0.18], greedy(2))  # doctest: +ELLIPSIS
+    0.930769...
     """
 
-    name: ClassVar[str] = "rrs"
+    name = "rrs"
+
+    def __init__(self, name: str = "rrs", most: float = np.inf) -> None:
+        self.name, self.most = name, most
 
     def supports(self, scheme: Scheme) -> bool:
-        """True for independent drafts, and for the top tokens with independent drafts off them."""
-        return isinstance(scheme, WithReplacement) or (
-            isinstance(scheme, TopThenSampled) and (scheme.replacement or scheme.sampled == 1)
-        )
+        """True for independent drafts, alone or behind a fixed set, at most as many of them as `most`."""
+        return scheme.draws("independent") and scheme.sampled_drafts <= self.most
 
     def prepare(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> RecursiveRejectionPlan:
         """Check the input; see :meth:`Verifier.prepare`. O(V)."""
@@ -124,10 +136,20 @@ class RecursiveRejection(Verifier):
         node = Node.of(*self.checked(p, q, scheme), scheme)
         return float(1.0 - rejection_masses(node)[-1] + node.p[list(node.fixed)].sum())
 
+    def accepted_share(self, node: Node, token: int, rng: Source = None, histories: int = 8) -> float:
+        """``l w_y/p_y`` with the last level l: what the last residual leaves of a token."""
+        level = sum(mass / node.total for mass in rejection_masses(node)[:-1])
+        return float(level * node.w[token] / node.p[token])
+
+
+#: The rule for greedy drafts, the top tokens and one draft off them, goes by a name of its own.
+put(RecursiveRejection("greedy", most=1))
+
 
 def rejection_masses(node: Node) -> list[float]:
     """``Z(l_j)`` for j = 0 .. k: the probabilities that the first j of k sampled drafts are all rejected; O(V k).
 
+    >>> from mdsd_core.schemes import WithReplacement
     >>> node = Node.of(np.array([0.6, 0.4]), np.array([0.2, 0.8]), WithReplacement(2))
     >>> [round(mass, 12) for mass in rejection_masses(node)]
     [1.0, 0.4, 0.32]

@@ -1,17 +1,16 @@
 """Recursive rejection sampling (RRS) without replacement: rejected tokens leave the law of the next draft."""
 
-from typing import ClassVar
-
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from mdsd_core.schemes import Scheme, TopThenSampled, WithoutReplacement
+from mdsd_core.schemes import Scheme
 from mdsd_core.verifiers._node import Node
 from mdsd_core.verifiers._rejection_bracket import rejection_of_three
 from mdsd_core.verifiers._rejection_sampling import rejection_sampled
 from mdsd_core.verifiers._rejections import rejection_exact
+from mdsd_core.verifiers._residual import residual_mass
 from mdsd_core.verifiers._residual_table import ResidualTable
-from mdsd_core.verifiers.interface import Estimate, Verifier, register
+from mdsd_core.verifiers.interface import Estimate, Source, Verifier, register
 from mdsd_core.verifiers.recursive_rejection import RecursiveRejectionPlan
 
 
@@ -47,6 +46,7 @@ class RecursiveRejectionWithout(Verifier):
     --------
     The second draft is certain to be token 0, so its law is (1, 0), not (0.2, 0.8):
 
+    >>> from mdsd_core.schemes import WithoutReplacement
     >>> rule = RecursiveRejectionWithout()
     >>> rule.prepare([0.6, 0.4], [0.2, 0.8], WithoutReplacement(2)).output_law([1, 0])
     array([0.5, 0.5])
@@ -54,13 +54,11 @@ class RecursiveRejectionWithout(Verifier):
     1.0
     """
 
-    name: ClassVar[str] = "rrs_without"
+    name = "rrs_without"
 
     def supports(self, scheme: Scheme) -> bool:
-        """True for sequential drafts without replacement, and for the top tokens with such drafts off them."""
-        return isinstance(scheme, WithoutReplacement) or (
-            isinstance(scheme, TopThenSampled) and (not scheme.replacement or scheme.sampled == 1)
-        )
+        """True for sequential drafts without replacement, alone or behind a fixed set."""
+        return scheme.draws("sequential")
 
     def prepare(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> RecursiveRejectionPlan:
         """Check the input; see :meth:`Verifier.prepare`. O(V)."""
@@ -97,6 +95,26 @@ class RecursiveRejectionWithout(Verifier):
         fixed = float(node.p[list(node.fixed)].sum())
         return acceptance_of_table(ResidualTable.of(node.p, node.w), node.sampled, fixed, histories, rng)
 
+    def accepted_share(self, node: Node, token: int, rng: Source = None, histories: int = 8) -> float:
+        """The mean of ``min(1, l w_y/p_y)`` over histories of all rejections but the last, which decides no level.
+
+        A history is drawn with each rejected token in proportion to its chance of being rejected next; the mean is then
+        that over all histories (`_rejection_sampling.py` has the argument).
+        """
+        p, w = node.p, node.w / node.total
+        mass = residual_mass(p, w, 1.0)
+        if node.sampled == 1 or mass == 0.0:
+            return float(w[token] / p[token])
+        scale = w[token] / p[token]
+        chance = np.maximum(w - p, 0.0)
+        if node.sampled == 2:  # all first rejections
+            rejected = np.flatnonzero(chance)
+            levels = 1.0 + mass / np.maximum(1.0 - w[rejected], np.finfo(float).tiny)
+            return float(chance[rejected] @ np.minimum(levels * scale, 1.0) / chance.sum())
+        if rng is None:
+            raise ValueError("rng must be given for RRS without replacement with three drafts or more")
+        return float(np.mean([_one_history(p, w, node.sampled, token, rng) for _ in range(histories)]))
+
 
 def acceptance_of_table(
     order: ResidualTable, sampled: int, fixed: float, histories: int, rng: np.random.Generator | None
@@ -124,3 +142,29 @@ def acceptance_of_table(
     mean, half = rejection_sampled(order, sampled, histories, rng or np.random.default_rng(0))
     value = 1.0 - mean + fixed
     return Estimate(value, max(value - half, 0.0), min(value + half, 1.0), 0.99, f"{histories} sampled histories")
+
+
+def _one_history(
+    p: NDArray[np.float64], w: NDArray[np.float64], draws: int, token: int, rng: np.random.Generator
+) -> float:
+    """``min(1, l w_y/p_y)`` at the end of one drawn history; 1 as soon as the residual has no mass left."""
+    left = w.copy()  # the weights of what is not rejected yet
+    level, mass, rest = 0.0, 1.0, 1.0
+    for step in range(draws):
+        next_level = level + mass / rest
+        next_mass = residual_mass(p, w, next_level)
+        if next_mass == 0.0:
+            return 1.0
+        if step < draws - 1:
+            chance = np.maximum(left / rest - np.maximum(p - level * left, 0.0) / mass, 0.0)
+            reached = np.cumsum(chance)
+            if not reached[-1] > 0.0:  # nothing is ever rejected here
+                return 1.0
+            x = int(np.searchsorted(reached, rng.random() * reached[-1], side="right"))
+            x = min(x, int(np.flatnonzero(chance)[-1]))
+            left[x] = 0.0
+            rest = float(left.sum())
+            if rest <= 0.0:
+                return 1.0
+        level, mass = next_level, next_mass
+    return float(min(1.0, level * w[token] / p[token]))

@@ -1,15 +1,14 @@
 """SpecHub: pairs of drafts that always hold the most probable token, the hub."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mdsd_core.schemes import Scheme, SpecHubPairs
+from mdsd_core.schemes import Scheme
 from mdsd_core.verifiers._node import Node
 from mdsd_core.verifiers._residual import residual
-from mdsd_core.verifiers.interface import UniformSource, Verdict, VerificationPlan, Verifier, register
+from mdsd_core.verifiers.interface import Source, UniformSource, Verdict, VerificationPlan, Verifier, register
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +70,7 @@ class SpecHub(Verifier):
 
     Examples
     --------
+    >>> from mdsd_core.schemes import SpecHubPairs
     >>> rule = SpecHub()
     >>> rule.prepare([0.4, 0.6, 0.0], [0.5, 0.25, 0.25], SpecHubPairs()).output_law([0, 1])
     array([0., 1., 0.])
@@ -78,11 +78,11 @@ class SpecHub(Verifier):
     0.9
     """
 
-    name: ClassVar[str] = "spechub"
+    name = "spechub"
 
     def supports(self, scheme: Scheme) -> bool:
         """True for SpecHub's pairs: the order of a pair matters, so greedy drafts will not do."""
-        return isinstance(scheme, SpecHubPairs)
+        return scheme.draws("hub pairs")
 
     def prepare(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> SpecHubPlan:
         """Check the input; see :meth:`Verifier.prepare`. O(V)."""
@@ -93,3 +93,7 @@ class SpecHub(Verifier):
         node = Node.of(*self.checked(p, q, scheme), scheme)
         hub = float(node.p[node.fixed[0]])
         return float(hub + np.minimum(node.p, node.w / node.total).sum()) if node.sampled else hub
+
+    def accepted_share(self, node: Node, token: int, rng: Source = None, histories: int = 8) -> float:
+        """``q_y/p_y``, q off the hub."""
+        return float(node.w[token] / node.total / node.p[token])

@@ -1,72 +1,14 @@
 """Token matching: draw the target's token once, and see whether it was drafted."""
 
 from dataclasses import dataclass
-from functools import singledispatch
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mdsd_core.schemes import (
-    Deterministic,
-    DistinctConditioned,
-    Scheme,
-    SpecHubPairs,
-    TopThenSampled,
-    WithoutReplacement,
-    WithReplacement,
-)
-from mdsd_core.verifiers._inclusion import conditioned_inclusion, sequential_inclusion
+from mdsd_core.schemes import Scheme
 from mdsd_core.verifiers._node import Node
 from mdsd_core.verifiers._residual import draw
-from mdsd_core.verifiers.interface import UniformSource, Verdict, VerificationPlan, Verifier, register
-
-
-@singledispatch
-def inclusion(scheme: Scheme, node: Node) -> NDArray[np.float64]:
-    """P(token x is among the sampled drafts) for every x, shape [V]; 0 on the fixed set.
-
-    A new scheme registers its own function here (``@inclusion.register``).
-    """
-    raise TypeError(f"no inclusion probabilities are known for {scheme!r}: register a function with `inclusion`")
-
-
-@inclusion.register
-def _(scheme: WithReplacement, node: Node) -> NDArray[np.float64]:
-    return _independent(node.w / node.total, node.sampled)
-
-
-@inclusion.register
-def _(scheme: WithoutReplacement, node: Node) -> NDArray[np.float64]:
-    return sequential_inclusion(node.w, node.sampled)
-
-
-@inclusion.register
-def _(scheme: DistinctConditioned, node: Node) -> NDArray[np.float64]:
-    return conditioned_inclusion(node.w, node.sampled)
-
-
-@inclusion.register
-def _(scheme: TopThenSampled, node: Node) -> NDArray[np.float64]:
-    if node.sampled and scheme.replacement:
-        return _independent(node.w / node.total, node.sampled)
-    return sequential_inclusion(node.w, node.sampled)
-
-
-@inclusion.register
-def _(scheme: SpecHubPairs, node: Node) -> NDArray[np.float64]:
-    return sequential_inclusion(node.w, node.sampled)
-
-
-@inclusion.register
-def _(scheme: Deterministic, node: Node) -> NDArray[np.float64]:
-    return np.zeros_like(node.p)
-
-
-def _independent(q: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """``1 - (1 - q)^n`` without cancellation."""
-    with np.errstate(divide="ignore"):  # log1p(-1) for the only token
-        return -np.expm1(n * np.log1p(-np.minimum(q, 1.0)))
+from mdsd_core.verifiers.interface import Source, UniformSource, Verdict, VerificationPlan, Verifier, register
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,15 +42,16 @@ class TokenMatching(Verifier):
 
     Examples
     --------
+    >>> from mdsd_core.schemes import WithReplacement
     >>> round(TokenMatching().acceptance([0.5, 0.3, 0.2], [0.4, 0.4, 0.2], WithReplacement(1)), 12)
     0.36
     """
 
-    name: ClassVar[str] = "token_matching"
+    name = "token_matching"
 
     def supports(self, scheme: Scheme) -> bool:
         """True for every scheme."""
-        return isinstance(scheme, Scheme)
+        return True
 
     def prepare(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> TokenMatchingPlan:
         """Check the input; see :meth:`Verifier.prepare`. O(V)."""
@@ -117,4 +60,8 @@ class TokenMatching(Verifier):
     def acceptance(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> float:
         """``p(T) + sum_x p_x P(x is sampled)``, exact (by quadrature to 1e-13 for sequential drafts). O(V n)."""
         node = Node.of(*self.checked(p, q, scheme), scheme)
-        return float(node.p[list(node.fixed)].sum() + node.p @ inclusion(scheme, node))
+        return float(node.p[list(node.fixed)].sum() + node.p @ scheme.inclusion(node.w))
+
+    def accepted_share(self, node: Node, token: int, rng: Source = None, histories: int = 8) -> float:
+        """The probability that the token is drafted."""
+        return float(node.scheme.inclusion(node.w)[token])

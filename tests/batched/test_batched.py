@@ -7,7 +7,7 @@ import torch
 from mdsd_core import batched
 from mdsd_core.batched import _host
 from mdsd_core.distributions import check_distribution
-from mdsd_core.schemes import DistinctConditioned, WithoutReplacement, WithReplacement
+from mdsd_core.schemes import DistinctConditioned, WithoutReplacement, WithReplacement, odds
 from mdsd_core.verifiers import Verdict, verifier
 from tests.batched.cases import (
     ON_TENSORS,
@@ -159,7 +159,7 @@ def test_extreme_uniforms_give_possible_tokens(name, scheme, passes):
 @pytest.mark.parametrize("name", ["token_matching", "optimal"])
 def test_rules_that_sort_run_row_by_row(name):
     rng = np.random.default_rng(4)
-    schemes = [WithReplacement(2), WithReplacement(3), WithoutReplacement(2), DistinctConditioned(2)]
+    schemes = [WithReplacement(2), WithReplacement(3), WithoutReplacement(2), DistinctConditioned(2, odds)]
     assert not batched.runs_on_tensors(name, schemes)
     for V in (1, 3, 5):
         batch = random_batch(rng, sized(V), schemes)

@@ -88,13 +88,11 @@ def test_a_coarse_tolerance_is_realised_exactly_all_the_same():
 
 
 def test_schemes_without_a_plan_are_refused():
+    class Unknown(WithoutReplacement):
+        kind = "by a law of its own"
+
     class Other(Scheme):
-        drafts, distinct = 2, True
-
-        def prefix_steps(self, w):
-            raise AssertionError
-
-        draw = enumerate = prefix_steps
+        inner = Unknown(2)
 
     assert selects(WithoutReplacement(5))
     assert not selects(Other())

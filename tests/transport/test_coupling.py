@@ -202,7 +202,7 @@ def test_real_vocabulary():
     V = 151_936
     p, q = softmax_pair(rng, V)
     for scheme in (WithReplacement(2), WithReplacement(4), WithReplacement(8), TopThenSampled(2, 2, True)):
-        n = scheme.sampled if isinstance(scheme, TopThenSampled) else scheme.n
+        n = scheme.sampled_drafts
         plan = iid_plan(p, q, scheme)
         assert plan.key.size <= 2 * V
         fixed = scheme.fixed_set(q)

@@ -141,11 +141,12 @@ def scanned(p, T, order, Q):
 
 def inner_prefix_masses(scheme, w):
     """Q of the drafts off T from its formula."""
-    if isinstance(scheme, Deterministic):
+    k = scheme.sampled_drafts
+    if k == 0:
         return np.ones(w.size + 1)
-    if scheme.replacement:
-        return np.concatenate(([0.0], np.cumsum(w / w.sum()))) ** scheme.sampled
-    steps = w / w.sum() if scheme.sampled == 1 else race_steps_reference(w, scheme.sampled)
+    if scheme.draws("independent"):
+        return np.concatenate(([0.0], np.cumsum(w / w.sum()))) ** k
+    steps = race_steps_reference(w, k)
     return np.concatenate(([0.0], np.cumsum(steps)))
 
 
@@ -167,7 +168,7 @@ def test_fixed_sets_equal_a_scan_off_the_set(scheme, V):
     rng = np.random.default_rng(V)
     for _ in range(12):
         p, q = softmax_pair(rng, V, temperature=rng.choice([0.3, 1.0]))
-        m = scheme.n if isinstance(scheme, Deterministic) else scheme.top
+        m = scheme.fixed_drafts
         by_probability = sorted(range(V), key=lambda x: (-q[x], x))
         T, off = np.array(by_probability[:m]), by_probability[m:]
         order = np.array(sorted(off, key=lambda x: p[x] / q[x]))

@@ -153,8 +153,8 @@ VERIFIERS = [
     mutation(
         "rrs without: said to be lossless for independent drafts",
         WITHOUT,
-        "isinstance(scheme, WithoutReplacement) or (",
-        "isinstance(scheme, WithoutReplacement) or type(scheme).__name__ == 'WithReplacement' or (",
+        'scheme.draws("sequential")',
+        'scheme.draws("sequential") or scheme.draws("independent")',
         tests="tests/verifiers/test_interface.py::test_support",
     ),
     mutation(
@@ -263,11 +263,11 @@ VERIFIERS = [
     ),
     # greedy, SpecHub
     mutation(
-        "greedy: q is not renormalised off T",
-        "verifiers/greedy.py",
-        "np.minimum(node.p, node.w / node.total)",
-        "np.minimum(node.p, node.q)",
-        tests=lossless("greedy", GREEDY),
+        "greedy: said to be lossless for more than one sampled draft, as RRS is",
+        RRS,
+        'scheme.draws("independent") and scheme.sampled_drafts <= self.most',
+        'scheme.draws("independent")',
+        tests="tests/verifiers/test_interface.py::test_support",
     ),
     mutation(
         "spechub: (hub, x) serves x as if (x, hub) had not",
@@ -336,9 +336,9 @@ VERIFIERS = [
     ),
     mutation(
         "token matching: one draft counted",
-        MATCHING,
-        "-np.expm1(n * np.log1p",
-        "-np.expm1(np.log1p",
+        "schemes/independent.py",
+        "-np.expm1(self.n * np.log1p",
+        "-np.expm1(1 * np.log1p",
         tests=lossless("token_matching", IID),
     ),
     mutation(

@@ -183,11 +183,8 @@ def test_token_matching_without_replacement_by_the_pair_formula():
     "scheme", [WithoutReplacement(4), DistinctConditioned(4), DistinctConditioned(3, odds)], ids=str
 )
 def test_inclusion_probabilities_add_up_to_the_number_of_drafts(scheme):
-    from mdsd_core.verifiers._node import Node
-    from mdsd_core.verifiers.token_matching import inclusion
-
     for p, q in CONTEXTS:
-        drafted = inclusion(scheme, Node.of(p, q, scheme))
+        drafted = scheme.inclusion(scheme.weights(q))
         assert drafted.sum() == pytest.approx(scheme.drafts, abs=1e-11)
         assert drafted.min() >= 0
         assert drafted.max() <= 1

@@ -11,7 +11,7 @@ except ImportError as _error:
     raise ImportError(f"sweeps need the package {_error.name}: `pip install 'mdsd-core[distributed]'`") from _error
 
 from mdsd_core.study.measure.context import measure_context
-from mdsd_core.study.measure.plan import BOUND, DEFAULT_RULES, Cell, SweepPlan, scheme_of
+from mdsd_core.study.measure.plan import BOUND, DEFAULT_RULES, Cell, SweepPlan
 from mdsd_core.study.measure.run import Sweep, SweepIncomplete, measure, measure_kept
 from mdsd_core.study.measure.sources import Placement
 from mdsd_core.study.measure.store import SettingsDiffer
@@ -31,6 +31,5 @@ __all__ = [
     "measure",
     "measure_context",
     "measure_kept",
-    "scheme_of",
     "summarize",
 ]

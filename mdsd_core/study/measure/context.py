@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.distributions import check_pair
-from mdsd_core.schemes import Scheme, WithReplacement
+from mdsd_core.schemes import Scheme
 from mdsd_core.study.measure.plan import BOUND
 from mdsd_core.transport.order import RatioOrder, ratio_order
 from mdsd_core.transport.subset import optimal_acceptance_in_order
@@ -58,6 +58,7 @@ def measure_context(
 
     Examples
     --------
+    >>> from mdsd_core.schemes import WithReplacement
     >>> schemes = [("with_replacement", rule, n, WithReplacement(n)) for n in (1, 2) for rule in ("bound", "rrs")]
     >>> measure_context([0.6, 0.4], [0.2, 0.8], schemes, np.random.default_rng(0))[:, 0].round(12)
     array([0.6 , 0.6 , 0.76, 0.68])
@@ -87,7 +88,7 @@ class _Context:
         histories: int,
     ) -> None:
         self.p, self.q, self.rng, self.histories = p, q, rng, histories
-        self._most = max((s.n for _, _, _, s in entries if isinstance(s, WithReplacement)), default=0)
+        self._plain = [s for *_, s in entries if s.draws("independent") and s.by_rank and not s.fixed_drafts]
         self._order: RatioOrder | None = None
         self._bounds: dict[Scheme, float] = {}
         self._masses: list[float] = []
@@ -118,10 +119,11 @@ class _Context:
 
     def acceptance(self, rule: str, scheme: Scheme) -> float | Estimate:
         """What the verifier of that name accepts."""
-        if rule == "rrs" and isinstance(scheme, WithReplacement):
+        if rule == "rrs" and scheme in self._plain:
             if not self._masses:
-                self._masses = rejection_masses(Node.of(self.p, self.q, WithReplacement(self._most)))
-            return float(1.0 - self._masses[scheme.n])
+                most = max(self._plain, key=lambda s: s.drafts)
+                self._masses = rejection_masses(Node.of(self.p, self.q, most))
+            return float(1.0 - self._masses[scheme.drafts])
         if rule == "rrs_without" and verifier(rule).supports(scheme):
             node = Node.of(self.p, self.q, scheme)
             fixed = float(self.p[list(node.fixed)].sum())

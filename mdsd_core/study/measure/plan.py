@@ -1,16 +1,15 @@
 """What a sweep measures: its grid, its cells, its units of work, and which rules it applies at one context."""
 
 import dataclasses
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from mdsd_core.decoding.families import scheme_family
+from mdsd_core.decoding.families import scheme_of
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.prompts import HubSet, Prompt, load_prompts
-from mdsd_core.schemes import Scheme, TopThenSampled
+from mdsd_core.schemes import Scheme
 from mdsd_core.schemes.base import check_count
 from mdsd_core.study.contexts import MAX_NEW_TOKENS, PROMPTS_PER_SET
 from mdsd_core.study.pairs import Pair
@@ -29,30 +28,6 @@ DEFAULT_RULES = (
     ("greedy", "greedy"),
     ("greedy", "token_matching"),
 )
-
-_TOP = re.compile(r"top(\d+)_(sampled|replacement)")
-
-
-def scheme_of(name: str, n: int) -> Scheme | None:
-    """The scheme of that name with n drafts, or None where it has none (``spechub`` draws pairs only).
-
-    Beside the names of :data:`mdsd_core.decoding.families.FAMILIES`: ``top2_sampled`` is the two most probable tokens
-    and n - 2 sampled without replacement, ``top2_replacement`` the same with replacement; they have no n <= 2.
-
-    >>> scheme_of("top2_replacement", 4)
-    TopThenSampled(top=2, sampled=2, replacement=True)
-    >>> scheme_of("spechub", 3) is None
-    True
-    """
-    top = _TOP.fullmatch(name)
-    if top and name != "top1_sampled":
-        m = int(top[1])
-        return TopThenSampled(m, n - m, replacement=top[2] == "replacement") if n > m else None
-    family = scheme_family(name)
-    try:
-        return family(n)
-    except ValueError:
-        return None
 
 
 @dataclass(frozen=True)
@@ -106,7 +81,7 @@ class SweepPlan:
     counts : tuple of int
         Numbers of drafts n.
     rules : tuple of (str, str)
-        Scheme (see :func:`scheme_of`) and verifier. The optimal rate of each scheme comes along.
+        Scheme (see :mod:`mdsd_core.decoding.families`) and verifier. The optimal rate of each scheme comes along.
     draft_temperatures : tuple of float
         Of the draft; empty: that of the target.
     text_temperature : float or None

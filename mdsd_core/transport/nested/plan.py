@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core._jit import kernel
 from mdsd_core.distributions import check_pair
-from mdsd_core.schemes import DistinctConditioned, Scheme, TopThenSampled, WithoutReplacement
+from mdsd_core.schemes import Scheme
 from mdsd_core.transport.marginal import majorant
 from mdsd_core.transport.nested.build import NestedWork, build_nest, new_nest
 from mdsd_core.transport.nested.chain import Nest
@@ -108,9 +108,9 @@ def nested_plan(
     ----------
     p, q : array_like of float, shape [V]
         Target and draft distribution.
-    scheme : WithoutReplacement, DistinctConditioned, or TopThenSampled without replacement
-        The law of the drafts. With top-m plus k drafts the selection works off the fixed set T, and the residual
-        carries all of p on T, where a residual draw is a draft.
+    scheme : Scheme
+        The law of the drafts: sequential or conditioned, alone or behind a fixed set T. The selection works off T, and
+        the residual carries all of p on T, where a residual draw is a draft.
     tolerance : float
         The probability mass by which the tokens of a prefix of the p/q order may together fall short before the nest is
         repaired, in [1e-14, 1]. It trades acceptance for time and touches nothing else. Every block of the
@@ -174,8 +174,8 @@ def nested_plan(
         work_limit = WORK_PER_TOKEN * p.size + WORK_AT_LEAST
     if work_limit < 1:
         raise ValueError(f"work_limit must be at least 1, got {work_limit!r}")
-    fixed = scheme.fixed_set(q)
-    tokens, sorted_p, sorted_w = ratio_order(p, scheme.weights(q))
+    fixed, w = scheme.split(q)
+    tokens, sorted_p, sorted_w = ratio_order(p, w)
     kept = drawable(sorted_w, n)
     never = tokens[~kept]
     if never.size:
@@ -202,16 +202,9 @@ def checked_tolerance(tolerance: float) -> float:
 
 def _drafts_off_fixed(scheme: Scheme) -> tuple[int, bool]:
     """How many drafts are sampled off the fixed set, and whether one after the other."""
-    if isinstance(scheme, WithoutReplacement):
-        return scheme.n, True
-    if isinstance(scheme, DistinctConditioned):
-        return scheme.n, False
-    if isinstance(scheme, TopThenSampled) and scheme.distinct:
-        return scheme.sampled, True
-    raise TypeError(
-        "scheme must draw without replacement (WithoutReplacement, DistinctConditioned, or TopThenSampled with "
-        f"replacement=False), got {scheme!r}"
-    )
+    if scheme.draws("sequential") or scheme.draws("conditioned"):
+        return scheme.sampled_drafts, scheme.draws("sequential")
+    raise TypeError(f"scheme must draw without replacement, alone or behind a fixed set, got {scheme!r}")
 
 
 def _nest(

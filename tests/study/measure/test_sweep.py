@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from mdsd_core.decoding.families import scheme_of
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import ModelMissing, load_pair
 from mdsd_core.prompts import load_prompts
@@ -19,7 +20,6 @@ from mdsd_core.study.measure import (
     SweepIncomplete,
     SweepPlan,
     measure,
-    scheme_of,
     sources,
 )
 from mdsd_core.study.measure import store as store_module
