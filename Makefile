@@ -54,11 +54,8 @@ $(VENV)/.stamp-lock: requirements.lock $(VENV)/.stamp-venv
 	"$(PY)" -m pip install --no-compile -r requirements.lock
 	@touch $@
 
-# Two notebooks import benchmarks/, which is no part of the package: the folder of the repository goes onto the path.
 $(VENV)/.stamp-package: pyproject.toml $(VENV)/.stamp-lock
 	"$(PY)" -m pip install --no-compile --no-deps -e .
-	@"$(PY)" -c "import os, pathlib, sysconfig; \
-		pathlib.Path(sysconfig.get_path('purelib'), 'mdsd_repository.pth').write_text(os.getcwd() + '\n')"
 	@touch $@
 
 $(VENV)/.stamp-assets: assets.lock $(VENV)/.stamp-lock | $(VENV)/.stamp-package
@@ -66,60 +63,60 @@ $(VENV)/.stamp-assets: assets.lock $(VENV)/.stamp-lock | $(VENV)/.stamp-package
 	@touch $@
 
 notebooks: setup  ## Run the notebooks that are not up to date (NOTEBOOKS="A B" for some of them)
-	"$(PY)" -m tools.run_notebooks --profile $(PROFILE) $(NOTEBOOKS)
+	"$(PY)" -m mdsd_study.tools.notebooks.run_notebooks --profile $(PROFILE) $(NOTEBOOKS)
 
 book: setup  ## Run the notebooks and build the book: _build/html/index.html
-	"$(PY)" -m tools.run_notebooks --profile $(PROFILE)
-	"$(PY)" -m tools.build_book --profile $(PROFILE)
+	"$(PY)" -m mdsd_study.tools.notebooks.run_notebooks --profile $(PROFILE)
+	"$(PY)" -m mdsd_study.tools.build_book --profile $(PROFILE)
 
 test: setup  ## Run the tests and the examples in docstrings (minutes)
-	$(ONE_THREAD) "$(PY)" -m pytest -n 2 -m "not ($(SKIPPED))" --doctest-modules tests mdsd_core $(ARGS)
+	$(ONE_THREAD) "$(PY)" -m pytest -n 2 -m "not ($(SKIPPED))" --doctest-modules tests mdsd_core mdsd_study $(ARGS)
 
 test-slow: setup  ## Run the tests that take many minutes
 	$(ONE_THREAD) "$(PY)" -m pytest -n 2 -m slow tests $(ARGS)
 
 check: setup  ## Compare results/ with reference/, and look at the built book (after `make book`)
-	$(ONE_THREAD) "$(PY)" -m pytest checks $(ARGS)
+	$(ONE_THREAD) "$(PY)" -m pytest tests/built $(ARGS)
 
 lint: setup  ## Check style, types and that notebooks are stripped
 	"$(PY)" -m ruff check .
 	"$(PY)" -m ruff format --check .
 	"$(PY)" -m mypy
-	"$(PY)" -m tools.strip_notebooks --check
+	"$(PY)" -m mdsd_study.tools.notebooks.strip_notebooks --check
 
 format: setup  ## Format the sources and strip the notebooks
 	"$(PY)" -m ruff check --fix .
 	"$(PY)" -m ruff format .
-	"$(PY)" -m tools.strip_notebooks
+	"$(PY)" -m mdsd_study.tools.notebooks.strip_notebooks
 
-bench: setup  ## Print the tables of benchmarks/
-	@for file in benchmarks/[a-z]*.py; do \
+bench: setup  ## Print the tables of mdsd_study/benchmarks/
+	@for file in mdsd_study/benchmarks/[a-z]*.py; do \
 		name=$$(basename "$$file" .py); echo "== $$name"; \
-		env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(ONE_THREAD) "$(PY)" -m benchmarks.$$name $(ARGS) || exit 1; \
+		env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(ONE_THREAD) "$(PY)" -m mdsd_study.benchmarks.$$name $(ARGS) || exit 1; \
 	done
 
 gpu-check: setup  ## Run the tests that need a GPU, on a GPU; writes _build/gpu_check.json
-	"$(PY)" -m tools.gpu_check
+	"$(PY)" -m mdsd_study.tools.check.gpu_check
 
 coverage: setup  ## Measure the lines that tests reach, kernels included (compilation off)
 	NUMBA_DISABLE_JIT=1 $(ONE_THREAD) "$(PY)" -m pytest -n 2 -m "not ($(SKIPPED) or large or model)" \
-		-W ignore::RuntimeWarning --ignore=tests/book --ignore=tests/notebooks --ignore=tests/tools \
-		--cov=mdsd_core --cov-report=term-missing:skip-covered --cov-fail-under=95 tests $(ARGS)
+		-W ignore::RuntimeWarning --ignore=tests/book --ignore=tests/study/tools \
+		--cov=mdsd_core --cov=mdsd_study --cov-report=term-missing:skip-covered --cov-fail-under=95 tests $(ARGS)
 
 mutants: setup  ## Break the rules on purpose, and see that the tests notice
 	$(ONE_THREAD) "$(PY)" -m tests.mutations $(ARGS)
 
 contexts: setup  ## Draw the stored texts of PROFILE anew: reference/PROFILE/contexts/
-	$(ONE_THREAD) "$(PY)" -m mdsd_core.study.contexts --profile $(PROFILE)
+	$(ONE_THREAD) "$(PY)" -m mdsd_study.measure.texts --profile $(PROFILE)
 
 reference-values: notebooks  ## Take the results of the notebooks as the new reference: reference/PROFILE/*.json
-	"$(PY)" -m tools.write_reference --profile $(PROFILE) $(NOTEBOOKS)
+	"$(PY)" -m mdsd_study.tools.reference.write_reference --profile $(PROFILE) $(NOTEBOOKS)
 
 reference: contexts  ## Make all of reference/PROFILE/ anew: texts, then values
 	$(MAKE) reference-values
 
 pdf: book  ## Print the book to _build/mdsd.pdf (needs Chromium)
-	"$(PY)" -m tools.print_pdf
+	"$(PY)" -m mdsd_study.tools.print_pdf
 
 serve: setup  ## Show the built book at http://127.0.0.1:$(PORT)/
 	@test -f _build/html/index.html || { echo "there is no book in _build/html: run \`make book\`" >&2; exit 1; }

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mdsd_core.decoding import DraftTree, GenerationResult, generate
     from mdsd_core.distributions import SamplingParams, probabilities
     from mdsd_core.models import load_model, load_pair
-    from mdsd_core.prompts import load_prompts
+    from mdsd_core.models.prompts import load_prompts
     from mdsd_core.schemes import (
         Deterministic,
         DistinctConditioned,
@@ -49,7 +49,7 @@ _HOMES = {
     "greedy": "schemes",
     "load_model": "models",
     "load_pair": "models",
-    "load_prompts": "prompts",
+    "load_prompts": "models.prompts",
     "optimal_acceptance": "transport.subset",
     "probabilities": "distributions",
     "verifier": "verifiers",

@@ -1,4 +1,4 @@
-"""Digests of files, and which files of this package something hangs on: what kept results are named by."""
+"""Digests of files, and which source files something hangs on: what kept results are named by."""
 
 import ast
 import hashlib
@@ -44,7 +44,7 @@ def package_digest() -> str:
 
 
 def imported_by(*modules: str) -> list[Path]:
-    """The files of these modules and of all modules of the package that they import, at any depth.
+    """The files of these modules and of all modules of this distribution that they import, at any depth.
 
     They are read, not run, so that imports inside functions count too. The ``__init__.py`` of a package counts where
     something is imported from the package itself, not where one of its modules is.
@@ -63,10 +63,10 @@ def imported_by(*modules: str) -> list[Path]:
 
 
 def _file_of(module: str) -> Path | None:
-    """Where a module of the package is; None for others, and for names in a module."""
+    """Where a module of this package, or of one beside it that is built on it, is; None for others, and for names."""
     name, *inside = module.split(".")
-    place = PACKAGE.joinpath(*inside)
-    files = (place.with_suffix(".py"), place / "__init__.py") if name == "mdsd_core" and inside else ()
+    place = PACKAGE.parent.joinpath(name, *inside)
+    files = (place.with_suffix(".py"), place / "__init__.py") if name.startswith("mdsd_") and inside else ()
     return next((path for path in files if path.is_file()), None)
 
 

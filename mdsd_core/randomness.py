@@ -1,4 +1,4 @@
-"""Every random choice of the decoding loop goes through here.
+"""Uniforms, the drawing of an index, and every random choice of the decoding loop.
 
 The loop never draws a number itself: it states the law of each choice and asks. :class:`RandomChoices` answers from one
 ``numpy.random.Generator`` a request, so that neither the order nor the size of a batch changes what a request draws. A
@@ -9,13 +9,42 @@ of the loop's output.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from mdsd_core.schemes import Scheme
-from mdsd_core.verifiers.interface import UniformSource, Verdict, VerificationPlan
+VerdictT = TypeVar("VerdictT", covariant=True)
+T = TypeVar("T")
+
+
+class UniformSource(Protocol):
+    """What a verifier draws from: ``random()`` -> float in [0, 1). A ``numpy.random.Generator`` is one.
+
+    >>> source: UniformSource = np.random.default_rng(0)
+    >>> 0.0 <= source.random() < 1.0
+    True
+    """
+
+    def random(self) -> float:
+        """The next uniform."""
+        ...
+
+
+class Sampler(Protocol):
+    """Draws drafts: a scheme."""
+
+    def sample(self, q: ArrayLike, rng: np.random.Generator, /) -> NDArray[np.int64]:
+        """Drafts at a node with draft distribution `q`, shape [n]."""
+        ...
+
+
+class Judge(Protocol[VerdictT]):
+    """Judges drafts: a verifier's plan for one node."""
+
+    def verify(self, drafts: ArrayLike, rng: UniformSource, /) -> VerdictT:
+        """The verdict; draws only ``rng.random()``."""
+        ...
 
 
 class Selector(Protocol):
@@ -34,11 +63,11 @@ class Choices(ABC):
     """The random choices of one request."""
 
     @abstractmethod
-    def drafts(self, scheme: Scheme, q: NDArray[np.float64]) -> NDArray[np.int64]:
+    def drafts(self, scheme: Sampler, q: NDArray[np.float64]) -> NDArray[np.int64]:
         """Drafts of `scheme` at a node with draft distribution `q`, shape [n]."""
 
     @abstractmethod
-    def verdict(self, plan: VerificationPlan, drafts: NDArray[np.int64]) -> Verdict:
+    def verdict(self, plan: Judge[T], drafts: NDArray[np.int64]) -> T:
         """The verdict of a verifier's plan on these drafts."""
 
     @abstractmethod
@@ -77,11 +106,11 @@ class RandomChoices(Choices):
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
 
-    def drafts(self, scheme: Scheme, q: NDArray[np.float64]) -> NDArray[np.int64]:
+    def drafts(self, scheme: Sampler, q: NDArray[np.float64]) -> NDArray[np.int64]:
         """See :meth:`Choices.drafts`."""
         return scheme.sample(q, self._rng)
 
-    def verdict(self, plan: VerificationPlan, drafts: NDArray[np.int64]) -> Verdict:
+    def verdict(self, plan: Judge[T], drafts: NDArray[np.int64]) -> T:
         """See :meth:`Choices.verdict`."""
         return plan.verify(drafts, self._rng)
 

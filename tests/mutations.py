@@ -19,11 +19,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from tests.batched.mutations import BATCHED
+from tests.core.transport.mutations import TRANSPORT
+from tests.core.verifiers.mutations import VERIFIERS
 from tests.decoding.mutations import DECODING
+from tests.decoding.tensor_rules.mutations import BATCHED
 from tests.mutant import mutated
-from tests.transport.mutations import TRANSPORT
-from tests.verifiers.mutations import VERIFIERS
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMEOUT = 600
@@ -41,7 +41,7 @@ SAMPLE = (
 def copy_project(folder):
     """What the tests need, in a folder of its own."""
     quiet = shutil.ignore_patterns("__pycache__")
-    for name in ("mdsd_core", "tests"):
+    for name in ("mdsd_core", "mdsd_study", "tests"):
         shutil.copytree(ROOT / name, folder / name, ignore=quiet)
     shutil.copy(ROOT / "pyproject.toml", folder)
 

@@ -156,12 +156,10 @@ def test_a_missing_or_wrong_python_is_said_clearly(tmp_path, present, message):
     assert not (tmp_path / "venv").exists()
 
 
-def test_what_notebooks_import_besides_the_package_is_found_after_setup():
-    """`benchmarks` and its like lie in the repository: make and Binder put its folder onto the path."""
+def test_what_notebooks_import_from_the_repository_is_installed():
     imports = re.compile(r'"(?:from|import) (\w+)')
     named = {name for path in (ROOT / "notebooks").glob("*.ipynb") for name in imports.findall(path.read_text("utf-8"))}
-    here = {name for name in named if (ROOT / name).is_dir()} - {"mdsd_core"}
-    assert here == {"benchmarks"}
-    for name in ("Makefile", "postBuild"):
-        lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-        assert any("mdsd_repository.pth" in line for line in lines), name
+    here = {name for name in named if (ROOT / name).is_dir()}
+    assert here == {"mdsd_core", "mdsd_study"}
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert set(setuptools["packages"]["find"]["include"]) == {f"{name}*" for name in here}

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import mdsd_core
-from tools.pages import api
-from tools.project import HERE
+from mdsd_study.tools.notebooks.project import HERE
+from mdsd_study.tools.pages import api
 
 PACKAGE = Path(mdsd_core.__file__).parent
 NAMES = {page: api.names_of(HERE, part) for page, part in api.PARTS.items()}
@@ -49,8 +49,8 @@ assert not heavy() & {"torch", "transformers", "matplotlib"}, heavy()
 
 
 def test_nothing_below_the_loop_imports_torch():
-    for folder in ("transport", "schemes", "verifiers"):
-        for path in (PACKAGE / folder).glob("*.py"):
+    for folder in ("transport", "schemes", "verifiers", "trees"):
+        for path in (PACKAGE / folder).rglob("*.py"):
             assert not re.search(r"^\s*(import|from) torch\b", path.read_text(encoding="utf-8"), re.MULTILINE), path
 
 
@@ -98,7 +98,7 @@ def test_a_wrong_reference_is_noticed():
     assert not exists("mdsd_core.schemes.nothing", [home])
     assert not exists("Scheme.nothing", [home])
     assert exists("Scheme.sample", [home])
-    assert exists("mdsd_core.transport.coupling.iid_plan", [home])
+    assert exists("mdsd_core.transport.curtain.coupling.iid_plan", [home])
 
 
 @pytest.mark.parametrize("page", NAMES)

@@ -9,18 +9,18 @@ import numpy as np
 from rich.progress import Progress
 from transformers import PreTrainedModel
 
-from mdsd_core.decoding.choices import Choices, RandomChoices
-from mdsd_core.decoding.drafters import Drafter, ModelDrafter, NoDrafter
-from mdsd_core.decoding.families import Family, scheme_family
+from mdsd_core.decoding.drafters.base import Drafter, ModelDrafter, NoDrafter
 from mdsd_core.decoding.loop import DecodingLoop, Processor
 from mdsd_core.decoding.metrics import Metrics
 from mdsd_core.decoding.request import FinishReason, Request, StreamEvent, TokenKind
-from mdsd_core.decoding.rules import TreeRule, tree_rule
 from mdsd_core.decoding.scoring import CachedModel, Scorer, uncompiled
-from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import LanguageModel
+from mdsd_core.randomness import Choices, RandomChoices
 from mdsd_core.schemes import Scheme
+from mdsd_core.schemes.names import Family, scheme_family
+from mdsd_core.trees.rules import TreeRule, tree_rule
+from mdsd_core.trees.shape import DraftTree
 from mdsd_core.verifiers import Verifier, verifier
 
 #: One seed for all prompts, one for each (None: fresh entropy), or none.
@@ -87,18 +87,18 @@ def generate(
         A model of :mod:`mdsd_core.models`, a transformers causal LM in evaluation mode, or one wrapped in
         :class:`~mdsd_core.decoding.scoring.CachedModel`.
     drafter : Drafter, LanguageModel, PreTrainedModel or None
-        Where drafts come from; a model becomes a :class:`~mdsd_core.decoding.drafters.ModelDrafter`; None decodes
+        Where drafts come from; a model becomes a :class:`~mdsd_core.decoding.drafters.base.ModelDrafter`; None decodes
         plainly.
     prompts : sequence of sequence of int
         Token ids, at least one each. The prompts are decoded as one batch; each gets what it would get alone.
     tree : DraftTree, sequence of int or str
         The shape: ``(4, 2, 2)`` branches so at each depth; a string as for :meth:`DraftTree.parse`.
     scheme : str, Scheme or callable
-        The law of the drafts at a node; see :func:`~mdsd_core.decoding.families.scheme_family`.
+        The law of the drafts at a node; see :func:`~mdsd_core.schemes.names.scheme_family`.
     verifier : str or Verifier
         The verifier, by name or itself.
     tree_rule : {"node", "path"}
-        How the verifier is used on a tree; see :mod:`~mdsd_core.decoding.rules`. ``"path"`` needs ``"optimal"``.
+        How the verifier is used on a tree; see :mod:`~mdsd_core.trees.rules`. ``"path"`` needs ``"optimal"``.
     sampling, draft_sampling : SamplingParams, optional
         Temperature and filters of the target (default: temperature 1) and of the draft (default: the target's). Any
         draft setting is lossless. At target temperature 0, drafts may be the top tokens of an unwarped draft:

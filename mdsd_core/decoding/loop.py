@@ -15,15 +15,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mdsd_core.decoding.drafted import DraftedTree
-from mdsd_core.decoding.drafters import Drafter
+from mdsd_core.decoding.drafters.base import Drafter
 from mdsd_core.decoding.metrics import RoundRecord, Times, Visit
 from mdsd_core.decoding.request import FinishReason, Request, StreamEvent, TokenKind
-from mdsd_core.decoding.rules import TreeRule, Walk
 from mdsd_core.decoding.scoring import Block, Scorer, prefill
-from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams, probabilities
 from mdsd_core.schemes import Scheme
+from mdsd_core.trees.drafted_tree import DraftedTree
+from mdsd_core.trees.rules import TreeRule, Walk
+from mdsd_core.trees.shape import DraftTree
 
 #: A logits processor as in transformers: (ids [1, L], scores [1, V]) -> scores.
 Processor = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]

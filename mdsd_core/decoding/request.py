@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mdsd_core.decoding.choices import Choices
+from mdsd_core.randomness import Choices
 
 #: How a token came about: an accepted draft; the target's own token where nothing was drafted; after a rejection.
 TokenKind = Literal["draft", "bonus", "resampled"]

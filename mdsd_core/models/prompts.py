@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mdsd_core._assets import AssetMissing, asset_file
-from mdsd_core._handbook import HANDBOOK, german_sentences
+from mdsd_core.models._handbook import HANDBOOK, german_sentences
 
 
 @dataclass(frozen=True)

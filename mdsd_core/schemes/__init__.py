@@ -9,7 +9,7 @@ from mdsd_core.schemes.conditioned import DistinctConditioned, odds
 from mdsd_core.schemes.fixed import Deterministic, SpecHubPairs, TopThenSampled, greedy
 from mdsd_core.schemes.independent import WithReplacement
 from mdsd_core.schemes.inner import InnerLaw
-from mdsd_core.schemes.sequential import WithoutReplacement
+from mdsd_core.schemes.without_replacement.law import WithoutReplacement
 
 __all__ = [
     "ENUMERATION_LIMIT",

@@ -78,7 +78,7 @@ class Scheme(ABC):
 
     @property
     def name(self) -> str:
-        """The name by which :mod:`mdsd_core.decoding.families` makes the scheme; its repr if there is none.
+        """The name by which :mod:`mdsd_core.schemes.names` makes the scheme; its repr if there is none.
 
         >>> from mdsd_core.schemes import TopThenSampled, greedy
         >>> greedy(3).name, TopThenSampled(2, 2).name

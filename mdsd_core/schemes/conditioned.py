@@ -86,7 +86,7 @@ class DistinctConditioned(InnerLaw):
 
     def inclusion(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """By elementary symmetric polynomials, O(V n^2); see :meth:`Scheme.inclusion`."""
-        from mdsd_core.verifiers._inclusion import conditioned_inclusion
+        from mdsd_core.schemes.without_replacement.inclusion import conditioned_inclusion
 
         return conditioned_inclusion(w, self.n)
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from mdsd_core.distributions import check_distribution
 from mdsd_core.schemes.base import NO_DRAFT, Kind, Scheme, check_count, rows_of
 from mdsd_core.schemes.independent import WithReplacement, draw_independent
-from mdsd_core.schemes.sequential import WithoutReplacement
+from mdsd_core.schemes.without_replacement.law import WithoutReplacement
 
 
 @dataclass(frozen=True)

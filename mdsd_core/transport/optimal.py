@@ -5,8 +5,8 @@ from numpy.typing import ArrayLike
 
 from mdsd_core.distributions import check_pair
 from mdsd_core.schemes import Scheme
-from mdsd_core.transport.coupling import left_curtain
-from mdsd_core.transport.nested.plan import TOLERANCE, nested_plan
+from mdsd_core.transport.curtain.coupling import left_curtain
+from mdsd_core.transport.nest.plan import TOLERANCE, nested_plan
 from mdsd_core.transport.priority import SelectionPlan
 
 
@@ -31,7 +31,7 @@ def optimal_plan(p: ArrayLike, q: ArrayLike, scheme: Scheme, tolerance: float = 
         The law of the drafts: any fixed set, and drafts sampled off it by any law of the library.
     tolerance : float
         For drafts without replacement: trades acceptance for time, see
-        :func:`~mdsd_core.transport.nested.nested_plan`. Independent drafts lose nothing but rounding.
+        :func:`~mdsd_core.transport.nest.nested_plan`. Independent drafts lose nothing but rounding.
 
     Returns
     -------
@@ -47,8 +47,8 @@ def optimal_plan(p: ArrayLike, q: ArrayLike, scheme: Scheme, tolerance: float = 
     Where at most one draft is sampled there is nothing to select, and rules for such drafts need no plan; one is made
     all the same. Cost: O(V log V) for independent drafts; else see `nested_plan`.
 
-    Source: new here, see :func:`~mdsd_core.transport.coupling.left_curtain` and
-    :func:`~mdsd_core.transport.nested.nested_plan`.
+    Source: new here, see :func:`~mdsd_core.transport.curtain.coupling.left_curtain` and
+    :func:`~mdsd_core.transport.nest.nested_plan`.
 
     Examples
     --------

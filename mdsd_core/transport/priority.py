@@ -1,23 +1,20 @@
 """Random-priority selection: every draft draws a label, the draft with the highest label wins.
 
 Both exact optimal couplings of this library are plans of this kind. They differ in who draws: independent drafts draw a
-fresh label each (`coupling.py`), drafts without replacement draw one label a token (`nested/`); as those drafts are all
+fresh label each (`curtain/`), drafts without replacement draw one label a token (`nest/`); as those drafts are all
 different, "one label for every draft in the tuple" is the same sentence.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core._jit import inline_kernel, kernel
+from mdsd_core.randomness import UniformSource
 from mdsd_core.schemes import NO_DRAFT, Scheme
-
-if TYPE_CHECKING:  # the verifiers import the plans, not the other way round
-    from mdsd_core.verifiers.interface import UniformSource
 
 #: Largest ``|sum of q - 1|``, ``|sum of r - 1|`` that :meth:`PriorityPlan.validate` takes as rounding.
 _ROUNDING = 1e-9
@@ -49,7 +46,7 @@ class PriorityPlan:
     -----
     Memory: M is at most 2V. The constructor checks types and shapes only (O(1)); :meth:`validate` checks everything.
 
-    Source: random-priority selection is new here; the two constructions are in `coupling.py` and `nested/`.
+    Source: random-priority selection is new here; the two constructions are in `curtain/` and `nest/`.
 
     Examples
     --------
@@ -223,7 +220,7 @@ class SelectionPlan:
     Examples
     --------
     >>> from mdsd_core.schemes import WithoutReplacement
-    >>> from mdsd_core.transport.nested import nested_plan
+    >>> from mdsd_core.transport.nest import nested_plan
     >>> made = nested_plan([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], WithoutReplacement(2))
     >>> bool(abs(made.loss) < 1e-9), round(made.bound, 9)
     (True, 0.985714286)

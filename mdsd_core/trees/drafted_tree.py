@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.schemes import NO_DRAFT, Scheme
+from mdsd_core.trees.shape import DraftTree
 
 
 class DraftedTree:

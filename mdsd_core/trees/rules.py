@@ -17,11 +17,11 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mdsd_core.decoding.choices import Choices
-from mdsd_core.decoding.drafted import DraftedTree
-from mdsd_core.decoding.selection import OptimalSelection, selects
+from mdsd_core.randomness import Choices
 from mdsd_core.schemes import Scheme
-from mdsd_core.transport.nested.plan import TOLERANCE
+from mdsd_core.transport.nest.plan import TOLERANCE
+from mdsd_core.trees.drafted_tree import DraftedTree
+from mdsd_core.trees.selection import OptimalSelection, selects
 from mdsd_core.verifiers import verifiers_for
 from mdsd_core.verifiers.interface import UnsupportedScheme, Verifier
 

@@ -9,13 +9,13 @@ which is what the path rule needs: there w falls along the path.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mdsd_core.decoding.choices import draw_index
 from mdsd_core.distributions import check_pair
+from mdsd_core.randomness import UniformSource, draw_index
 from mdsd_core.schemes import Scheme
-from mdsd_core.transport.nested.plan import TOLERANCE
+from mdsd_core.transport.nest.plan import TOLERANCE
 from mdsd_core.transport.optimal import has_plan, optimal_plan
 from mdsd_core.transport.priority import PriorityPlan
-from mdsd_core.verifiers.interface import UniformSource, UnsupportedScheme
+from mdsd_core.verifiers.interface import UnsupportedScheme
 
 
 def selects(scheme: Scheme) -> bool:
@@ -34,7 +34,7 @@ class OptimalSelection:
         The law of the drafts.
     tolerance : float
         For drafts without replacement: what the plan may fall short of the optimum, see
-        :func:`~mdsd_core.transport.nested.nested_plan`.
+        :func:`~mdsd_core.transport.nest.nested_plan`.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class OptimalSelection:
         return np.flatnonzero(~fixed), {int(drafts[i]): int(i) for i in np.flatnonzero(fixed)[::-1]}
 
     def select(self, drafts: NDArray[np.int64], rng: UniformSource) -> int:
-        """The index of the selected draft; see :class:`~mdsd_core.decoding.choices.Selector`."""
+        """The index of the selected draft; see :class:`~mdsd_core.randomness.Selector`."""
         sampled, fixed = self._split(drafts)
         if sampled.size and self._inner is not None:
             winner = int(sampled[self._inner.select(drafts[sampled], rng)])

@@ -1,7 +1,7 @@
 """Draft trees: the shape that is asked for, and the tree of tokens that a round really draws.
 
 A *shape* (:class:`DraftTree`) says how many drafts are drawn at each place; it knows no tokens. A round fills it and
-makes a :class:`~mdsd_core.decoding.drafted.DraftedTree`, whose nodes are tokens: siblings that were drawn twice
+makes a :class:`~mdsd_core.trees.drafted_tree.DraftedTree`, whose nodes are tokens: siblings that were drawn twice
 (independent drafts may repeat) share one node, while the row of drafts at their parent keeps them all, because a
 verifier needs the multiplicity.
 """

@@ -2,29 +2,17 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.distributions import check_pair
+from mdsd_core.randomness import UniformSource
 from mdsd_core.schemes import Scheme
 
 if TYPE_CHECKING:
-    from mdsd_core.verifiers._node import Node
-
-
-class UniformSource(Protocol):
-    """What a verifier draws from: ``random()`` -> float in [0, 1). A ``numpy.random.Generator`` is one.
-
-    >>> source: UniformSource = np.random.default_rng(0)
-    >>> 0.0 <= source.random() < 1.0
-    True
-    """
-
-    def random(self) -> float:
-        """The next uniform."""
-        ...
+    from mdsd_core.verifiers.node import Node
 
 
 class UnsupportedScheme(ValueError):

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core._jit import sum_kernel
+from mdsd_core.randomness import UniformSource
 from mdsd_core.schemes import Scheme
-from mdsd_core.verifiers._node import Node
-from mdsd_core.verifiers.interface import Source, UniformSource, Verdict, VerificationPlan, Verifier, register
+from mdsd_core.verifiers.interface import Source, Verdict, VerificationPlan, Verifier, register
+from mdsd_core.verifiers.node import Node
 
 
 @dataclass(frozen=True, eq=False)

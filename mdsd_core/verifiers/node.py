@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mdsd_core.randomness import UniformSource
 from mdsd_core.schemes import NO_DRAFT, Scheme
-from mdsd_core.verifiers._residual import draw
-from mdsd_core.verifiers.interface import UniformSource, Verdict
+from mdsd_core.verifiers.interface import Verdict
+from mdsd_core.verifiers.residual import draw
 
 #: Scale of the weights, a power of two so that no digit changes: what is divided by them (the level of a residual, 1/w)
 #: would leave the range of float64 for subnormal draft probabilities.

@@ -5,16 +5,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mdsd_core.randomness import UniformSource
 from mdsd_core.schemes import Scheme
 from mdsd_core.transport.marginal import optimal_marginal
-from mdsd_core.transport.nested.plan import TOLERANCE, checked_tolerance
+from mdsd_core.transport.nest.plan import TOLERANCE, checked_tolerance
 from mdsd_core.transport.optimal import has_plan, optimal_plan
 from mdsd_core.transport.priority import PriorityPlan
-from mdsd_core.verifiers._node import Node
-from mdsd_core.verifiers._residual import residual
 from mdsd_core.verifiers.deterministic import DeterministicChildren
-from mdsd_core.verifiers.interface import Estimate, Source, UniformSource, Verdict, VerificationPlan, Verifier, register
-from mdsd_core.verifiers.recursive_rejection import RecursiveRejection
+from mdsd_core.verifiers.interface import Estimate, Source, Verdict, VerificationPlan, Verifier, register
+from mdsd_core.verifiers.node import Node
+from mdsd_core.verifiers.recursive_rejection.with_replacement import RecursiveRejection
+from mdsd_core.verifiers.residual import residual
 from mdsd_core.verifiers.spechub import SpecHub
 
 #: A loss of acceptance up to this is taken as rounding.
@@ -97,12 +98,12 @@ class Optimal(Verifier):
     -----
     Lossless for any plan whose marginal is what its labels realise; how near r is to the optimum only matters for
     acceptance. For independent drafts O(V log V) to prepare, else see
-    :func:`mdsd_core.transport.nested.nested_plan`; O(n log V) to select.
+    :func:`mdsd_core.transport.nest.nested_plan`; O(n log V) to select.
 
     References
     ----------
     The optimum: Hu et al., arXiv 2502.18779; the plans and the verifier are new here, see
-    :func:`mdsd_core.transport.coupling.iid_plan` and :func:`mdsd_core.transport.nested.nested_plan`.
+    :func:`mdsd_core.transport.curtain.coupling.iid_plan` and :func:`mdsd_core.transport.nest.nested_plan`.
 
     Examples
     --------

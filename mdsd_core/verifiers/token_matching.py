@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mdsd_core.randomness import UniformSource
 from mdsd_core.schemes import Scheme
-from mdsd_core.verifiers._node import Node
-from mdsd_core.verifiers._residual import draw
-from mdsd_core.verifiers.interface import Source, UniformSource, Verdict, VerificationPlan, Verifier, register
+from mdsd_core.verifiers.interface import Source, Verdict, VerificationPlan, Verifier, register
+from mdsd_core.verifiers.node import Node
+from mdsd_core.verifiers.residual import draw
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from mdsd_core.distributions import check_pair
 from mdsd_core.schemes import Scheme
 from mdsd_core.transport.marginal import optimal_marginal
 from mdsd_core.verifiers import UnsupportedScheme, Verifier, verifier
-from mdsd_core.verifiers._node import Node
+from mdsd_core.verifiers.node import Node
 
 #: Histories of rejections that stand for all of them, at RRS without replacement from three drafts on.
 HISTORIES = 8

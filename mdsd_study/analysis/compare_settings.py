@@ -10,19 +10,19 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from mdsd_core.decoding.families import FAMILIES, scheme_of
 from mdsd_core.decoding.scoring import Block, CachedModel
-from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import ModelPair
-from mdsd_core.prompts import Prompt
+from mdsd_core.models.prompts import Prompt
 from mdsd_core.schemes import Scheme
-from mdsd_core.study.contexts import draw_continuations
-from mdsd_core.study.figures import MARKERS, PALETTE
-from mdsd_core.study.forcing import positions
-from mdsd_core.study.statistics import Interval, bootstrap_mean
+from mdsd_core.schemes.names import FAMILIES, scheme_of
 from mdsd_core.transport.subset import optimal_acceptance
+from mdsd_core.trees.shape import DraftTree
 from mdsd_core.verifiers import Estimate, Verifier, verifier, verifiers_for
+from mdsd_study.measure.teacher_forcing import positions
+from mdsd_study.measure.texts import draw_continuations
+from mdsd_study.report.figures import MARKERS, PALETTE
+from mdsd_study.statistics import Interval, bootstrap_mean
 
 #: On how many contexts drawing and verification are timed, and how often a pass of a model.
 _TIMED, _PASSES = 8, 3
@@ -90,7 +90,7 @@ class Setting:
     Attributes
     ----------
     n, scheme, verifier
-        The setting; schemes by their names in :data:`~mdsd_core.decoding.families.FAMILIES`.
+        The setting; schemes by their names in :data:`~mdsd_core.schemes.names.FAMILIES`.
     acceptance : Interval
         Mean over contexts of the probability that a draft is accepted at a node, with its interval over texts (none for
         a single one). Where the library gives brackets or intervals for a context, the ends take them in.

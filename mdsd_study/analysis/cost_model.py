@@ -1,7 +1,7 @@
 """What a round costs, and so which tree pays: a model with measured parts.
 
 A tree pays if the tokens that it adds are worth the time that it takes. Both sides are known before anything is
-decoded: the expected tokens a round from :mod:`mdsd_core.study.rounds`, and the seconds from the cost of each part,
+decoded: the expected tokens a round from :mod:`mdsd_study.analysis.rounds`, and the seconds from the cost of each part,
 measured once on the machine in question: a target pass by its number of tokens, a draft pass likewise, drawing the
 drafts of a node, the verifier's decision at a node, keeping the accepted path. Runs then check the prediction.
 
@@ -21,17 +21,17 @@ import numpy as np
 import torch
 from scipy import stats
 
-from mdsd_core.decoding.choices import RandomChoices
-from mdsd_core.decoding.drafted import DraftedTree
-from mdsd_core.decoding.drafters import Drafter
+from mdsd_core.decoding.drafters.base import Drafter
 from mdsd_core.decoding.loop import LazyRows
-from mdsd_core.decoding.rules import TreeRule
 from mdsd_core.decoding.scoring import Block, Scorer
-from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams, probabilities
+from mdsd_core.randomness import RandomChoices
 from mdsd_core.schemes import Deterministic, Scheme
-from mdsd_core.study.trees import RecordedRound
+from mdsd_core.trees.drafted_tree import DraftedTree
+from mdsd_core.trees.rules import TreeRule
+from mdsd_core.trees.shape import DraftTree
 from mdsd_core.verifiers import Verifier
+from mdsd_study.analysis.drawn_rounds import RecordedRound
 
 #: Branching of a tree by depth.
 Branching = tuple[int, ...]
@@ -410,9 +410,9 @@ def measure_walks(
 
     >>> from mdsd_core.decoding import ModelDrafter
     >>> from mdsd_core.decoding.generate import as_scorer
-    >>> from mdsd_core.decoding.rules import tree_rule
+    >>> from mdsd_core.trees.rules import tree_rule
     >>> from mdsd_core.models import tiny_random_pair
-    >>> from mdsd_core.study.trees import record_rounds
+    >>> from mdsd_study.analysis.drawn_rounds import record_rounds
     >>> from mdsd_core.verifiers import verifier
     >>> pair = tiny_random_pair(5, noise=0.0)
     >>> found = record_rounds(

@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mdsd_core.decoding.drafters import Drafter
+from mdsd_core.decoding.drafters.base import Drafter
 from mdsd_core.decoding.generate import generate
 from mdsd_core.decoding.metrics import Metrics
 from mdsd_core.decoding.scoring import Scorer
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import LanguageModel
-from mdsd_core.prompts import Prompt
-from mdsd_core.study.provenance import code_digest
-from mdsd_core.study.statistics import Interval, bootstrap_mean, bootstrap_ratio
+from mdsd_core.models.prompts import Prompt
+from mdsd_study.report.provenance import code_digest
+from mdsd_study.statistics import Interval, bootstrap_mean, bootstrap_ratio
 
 #: The kinds of work that a round's time is split into.
 KINDS_OF_WORK = ("draft", "scheme", "target", "verify", "cache")
@@ -38,7 +38,7 @@ class Cell:
     drafter : str
         The name of the drafter, "none" for plain decoding.
     tree : str
-        As for :meth:`~mdsd_core.decoding.tree.DraftTree.parse`.
+        As for :meth:`~mdsd_core.trees.shape.DraftTree.parse`.
     scheme, verifier, tree_rule : str
         As for :func:`~mdsd_core.decoding.generate.generate`.
     temperature : float

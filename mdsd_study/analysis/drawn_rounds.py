@@ -9,20 +9,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from mdsd_core.decoding.choices import Choices
-from mdsd_core.decoding.drafted import DraftedTree
-from mdsd_core.decoding.drafters import Drafter
-from mdsd_core.decoding.families import scheme_family
+from mdsd_core.decoding.drafters.base import Drafter
 from mdsd_core.decoding.generate import streams
 from mdsd_core.decoding.loop import DecodingLoop, Request
-from mdsd_core.decoding.rules import Rows, TreeRule, Walk, tree_rule
 from mdsd_core.decoding.scoring import Scorer
-from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
+from mdsd_core.randomness import Choices
 from mdsd_core.schemes import Scheme
-from mdsd_core.study.figures import MARKERS, PALETTE
-from mdsd_core.study.rounds import RoundRule
+from mdsd_core.schemes.names import scheme_family
+from mdsd_core.trees.drafted_tree import DraftedTree
+from mdsd_core.trees.rules import Rows, TreeRule, Walk, tree_rule
+from mdsd_core.trees.shape import DraftTree
 from mdsd_core.verifiers import verifier
+from mdsd_study.analysis.rounds import RoundRule
+from mdsd_study.report.figures import MARKERS, PALETTE
 
 _ACCEPTED, _REJECTED, _UNSEEN, _FINAL = PALETTE[2], PALETTE[1], "#8a8a8a", PALETTE[0]
 

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.distributions import check_pair
 from mdsd_core.schemes import Scheme
-from mdsd_core.study.statistics import Interval, bootstrap_ratio
-from mdsd_core.transport.nested import NestedPlan, NestedWork, Segments, nested_plan
-from mdsd_core.transport.nested.plan import TOLERANCE
+from mdsd_core.transport.nest import NestedPlan, NestedWork, Segments, nested_plan
+from mdsd_core.transport.nest.plan import TOLERANCE
+from mdsd_study.statistics import Interval, bootstrap_ratio
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class NestShape:
     Examples
     --------
     >>> from mdsd_core.schemes import WithoutReplacement
-    >>> from mdsd_core.transport.nested import nested_plan
+    >>> from mdsd_core.transport.nest import nested_plan
     >>> shape = shape_of(nested_plan([0.1, 0.1, 0.4, 0.4], [0.25] * 4, WithoutReplacement(2), 1e-12).segments())
     >>> shape.contacts, shape.widest
     ((0, 4), 4)
@@ -62,7 +62,7 @@ def shape_of(segments: Segments) -> NestShape:
     Parameters
     ----------
     segments : Segments
-        From :meth:`mdsd_core.transport.nested.NestedPlan.segments`.
+        From :meth:`mdsd_core.transport.nest.NestedPlan.segments`.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def draw_nest(axis: Axes, segments: Segments, edges: ArrayLike, *, finest: float
     axis : matplotlib Axes
         Its limits are set.
     segments : Segments
-        From :meth:`mdsd_core.transport.nested.NestedPlan.segments`.
+        From :meth:`mdsd_core.transport.nest.NestedPlan.segments`.
     edges : array_like, shape (m + 1,)
         Where the ranks begin and end on the horizontal axis, ascending: equally spaced, or sums of masses.
     finest : float
@@ -200,7 +200,7 @@ class PlanCost:
     seconds, argsort : float
         Processor time of the plan, everything from p and q on, and of ``numpy.argsort(p)``: the fastest of the repeats.
     acceptance, bound, loss : float
-        See :class:`~mdsd_core.transport.nested.NestedPlan`.
+        See :class:`~mdsd_core.transport.nest.NestedPlan`.
     work : NestedWork
         Steps, repairs and the tolerance at the end.
 
@@ -233,7 +233,7 @@ def measure_plan(
     Parameters
     ----------
     p, q, scheme, tolerance
-        As for :func:`~mdsd_core.transport.nested.nested_plan`. Compiled code is not warmed up here.
+        As for :func:`~mdsd_core.transport.nest.nested_plan`. Compiled code is not warmed up here.
     repeats : int
         How often, at least 1.
 

@@ -22,16 +22,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mdsd_core.decoding.drafted import DraftedTree
-from mdsd_core.decoding.drafters import Drafter
-from mdsd_core.decoding.families import scheme_family
-from mdsd_core.decoding.tree import DraftTree
+from mdsd_core.decoding.drafters.base import Drafter
 from mdsd_core.distributions import SamplingParams, probabilities
 from mdsd_core.models import LanguageModel
-from mdsd_core.study.contexts import Continuation, prompt_stream
-from mdsd_core.study.forcing import Position, forced_logits, positions
-from mdsd_core.study.shares import accepted_share, selected_share
-from mdsd_core.study.statistics import Interval, bootstrap_ratio, bootstrap_ratio_difference
+from mdsd_core.schemes.names import scheme_family
+from mdsd_core.trees.drafted_tree import DraftedTree
+from mdsd_core.trees.shape import DraftTree
+from mdsd_study.analysis.acceptance_given_token import accepted_share, selected_share
+from mdsd_study.measure.teacher_forcing import Position, forced_logits, positions
+from mdsd_study.measure.texts import Continuation, prompt_stream
+from mdsd_study.statistics import Interval, bootstrap_ratio, bootstrap_ratio_difference
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class RoundRule:
     verifier : str
         The verifier; "optimal" for the path rule.
     scheme : str
-        A name in :data:`~mdsd_core.decoding.families.FAMILIES`.
+        A name in :data:`~mdsd_core.schemes.names.FAMILIES`.
     tree_rule : {"node", "path"}
         How the tree is verified.
 
@@ -271,7 +271,7 @@ def drafted_positions(
     *,
     most: int,
 ) -> Iterator[Position]:
-    """As :func:`~mdsd_core.study.forcing.positions`, for a drafter without a model: n-gram, prompt look-up.
+    """As :func:`~mdsd_study.measure.teacher_forcing.positions`, for a drafter without a model: n-gram, prompt look-up.
 
     Parameters
     ----------

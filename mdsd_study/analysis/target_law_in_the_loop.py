@@ -13,19 +13,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mdsd_core.decoding.choices import Choices
-from mdsd_core.decoding.drafted import DraftedTree
-from mdsd_core.decoding.drafters import Drafter
-from mdsd_core.decoding.families import FAMILIES, scheme_family, scheme_of
+from mdsd_core.decoding.drafters.base import Drafter
 from mdsd_core.decoding.generate import streams
 from mdsd_core.decoding.loop import DecodingLoop
 from mdsd_core.decoding.request import Request
-from mdsd_core.decoding.rules import NodeRule, Rows, Walk
 from mdsd_core.decoding.scoring import Scorer
-from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
-from mdsd_core.study.statistics import Interval, bootstrap_mean
+from mdsd_core.randomness import Choices
+from mdsd_core.schemes.names import FAMILIES, scheme_family, scheme_of
+from mdsd_core.trees.drafted_tree import DraftedTree
+from mdsd_core.trees.rules import NodeRule, Rows, Walk
+from mdsd_core.trees.shape import DraftTree
 from mdsd_core.verifiers import Estimate, Verifier, verifier, verifiers_for
+from mdsd_study.statistics import Interval, bootstrap_mean
 
 #: A score whose variance is smaller than this says nothing: hardly a coin was tossed.
 LEAST_VARIANCE = 0.5
@@ -62,7 +62,7 @@ class Visited:
 
 
 class WatchedNodes(NodeRule):
-    """Node by node as :class:`~mdsd_core.decoding.rules.NodeRule`, keeping what was to be expected at each visit.
+    """Node by node as :class:`~mdsd_core.trees.rules.NodeRule`, keeping what was to be expected at each visit.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class WatchedNodes(NodeRule):
         self.visits: list[Visited] = []
 
     def walk(self, tree: DraftedTree, p: Rows, q: Rows, choices: Choices) -> Walk:
-        """See :meth:`~mdsd_core.decoding.rules.TreeRule.walk`."""
+        """See :meth:`~mdsd_core.trees.rules.TreeRule.walk`."""
         walk = super().walk(tree, p, q, choices)
         for node, child in zip((0, *walk.path), (*walk.path, None), strict=True):
             drafts, scheme = tree.drafts[node], tree.schemes[node]

@@ -1,6 +1,6 @@
 """What one row costs in a batch, against a loop of the verifiers over the same rows in the same run.
 
-    python -m benchmarks.batched [--batch 16] [--vocabulary 49152] [--drafts 4] [--threads 2] [--rounds 30]
+    python -m mdsd_study.benchmarks.batched [--batch 16] [--vocabulary 49152] [--drafts 4] [--threads 2] [--rounds 30]
                                  [--device cpu] [--json F]
 
 Each round times, in turn and for fresh rows, `batched.verify` with all its checks (on so many threads) and the loop of
@@ -19,8 +19,8 @@ import time
 import numpy as np
 import torch
 
-from mdsd_core import batched
-from mdsd_core.batched._host import KINDS
+from mdsd_core.decoding import tensor_rules
+from mdsd_core.decoding.tensor_rules._host import KINDS
 from mdsd_core.schemes import Deterministic, SpecHubPairs, WithoutReplacement, WithReplacement, greedy
 from mdsd_core.verifiers import verifier
 
@@ -76,14 +76,14 @@ def measure(B, V, n, rounds, seed=0, device="cpu"):
         for name, scheme in cases(n):
             rule = verifier(name)
             drafts = np.stack([scheme.sample(row, rng) for row in q])
-            u = rng.random((B, batched.uniforms_for(scheme)))
+            u = rng.random((B, tensor_rules.uniforms_for(scheme)))
 
             def loop(rule=rule, scheme=scheme, drafts=drafts, u=u, p=p, q=q):
                 return [rule.prepare(p[b], q[b], scheme).verify(drafts[b], Played(u[b])).token for b in range(B)]
 
             def batch(name=name, scheme=scheme, drafts=drafts, u=u, pair=on_torch):
                 rows = torch.from_numpy(drafts).to(device), scheme, torch.from_numpy(u).to(device)
-                return batched.verify(name, *pair, *rows).tokens.tolist()
+                return tensor_rules.verify(name, *pair, *rows).tokens.tolist()
 
             (one, *by_loop), (other, *by_batch) = both_clocks(loop), both_clocks(batch)
             if one != other:

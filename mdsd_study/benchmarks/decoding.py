@@ -1,6 +1,6 @@
 """What the loop costs beside the models, and how fast it is against others: every rule, and two baselines.
 
-    python -m benchmarks.decoding [--target NAME] [--draft NAME] [--tokens 32] [--repeat 3] [--device cpu]
+    python -m mdsd_study.benchmarks.decoding [--target NAME] [--draft NAME] [--tokens 32] [--repeat 3] [--device cpu]
                                    [--threads N] [--only WORD] [--json FILE]
 
 *Overhead*: the part of a round outside the models' forward passes, the models' own update of their caches counted as
@@ -31,13 +31,13 @@ import numpy as np
 import torch
 import transformers
 
-from mdsd_core.decoding.drafters import ModelDrafter
-from mdsd_core.decoding.families import scheme_family
+from mdsd_core.decoding.drafters.base import ModelDrafter
 from mdsd_core.decoding.generate import as_scorer, generate
-from mdsd_core.decoding.selection import selects
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import load_pair
-from mdsd_core.study.martingale import lossless_cells
+from mdsd_core.schemes.names import scheme_family
+from mdsd_core.trees.selection import selects
+from mdsd_study.analysis.target_law_in_the_loop import lossless_cells
 
 TREE = (4, 2, 2)
 SAMPLING, GREEDY = SamplingParams(temperature=0.7), SamplingParams(temperature=0)

@@ -1,6 +1,6 @@
 """What the main table costs for one context and pair, against `numpy.argsort` in the same run.
 
-    python -m benchmarks.measure [--prompts 2] [--tokens 48] [--limit 120] [--json FILE]
+    python -m mdsd_study.benchmarks.measure [--prompts 2] [--tokens 48] [--limit 120] [--json FILE]
 
 The rules of the main table (n = 3, no optimal plans) on the packaged pair, T = 0.7: one pass of target and draft over
 texts of the study, p and q, all rates, the rows of the table. Processor time of one thread, medians over texts. The
@@ -20,13 +20,13 @@ import torch
 
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import load_pair
-from mdsd_core.study.contexts import Continuation, load_contexts
-from mdsd_core.study.forcing import positions
-from mdsd_core.study.measure import BOUND, Placement, SweepPlan, measure_context
-from mdsd_core.study.measure.work import measure_text, units_of
-from mdsd_core.study.pairs import find_pair
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import verifier
+from mdsd_study.measure import BOUND, Placement, SweepPlan, measure_context
+from mdsd_study.measure.pairs import find_pair
+from mdsd_study.measure.teacher_forcing import positions
+from mdsd_study.measure.texts import Continuation, load_contexts
+from mdsd_study.measure.work import measure_text, units_of
 
 
 def thread_seconds(work):

@@ -1,7 +1,7 @@
 """What an optimal plan for drafts without replacement costs, against `numpy.argsort` in the same run.
 
-    python benchmarks/nested.py [--real] [--support K] [--tolerance 1e-6] [--drafts 2 3 4 8] [--temperatures ...]
-                                [--contexts 12] [--rounds 3] [--json FILE]
+    python mdsd_study/benchmarks/nested.py [--real] [--support K] [--tolerance 1e-6] [--drafts 2 3 4 8]
+                                [--temperatures ...] [--contexts 12] [--rounds 3] [--json FILE]
 
 A plan is everything from p and q to the labels and the realised marginal: checks, sort, nest. Contexts are softmaxes of
 normal logits (scale 3) whose drafts differ by normal noise (scale 0.5), V = 49,152; with --real, positions of texts of
@@ -18,8 +18,8 @@ import statistics
 import numpy as np
 
 from mdsd_core.schemes import DistinctConditioned, WithoutReplacement
-from mdsd_core.study.nest import measure_plan
-from mdsd_core.transport.nested import nested_plan
+from mdsd_core.transport.nest import nested_plan
+from mdsd_study.analysis.nest_plots import measure_plan
 
 VOCABULARY = 49_152
 
@@ -41,8 +41,8 @@ def packaged(count, seed=0):
     """The same of the packaged pair: positions drawn from stored continuations."""
     from mdsd_core.distributions import SamplingParams
     from mdsd_core.models import load_model, load_pair
-    from mdsd_core.study.contexts import load_contexts
-    from mdsd_core.study.forcing import forced_logits
+    from mdsd_study.measure.teacher_forcing import forced_logits
+    from mdsd_study.measure.texts import load_contexts
 
     target = load_model("smollm2-135m")
     drafts = [load_pair(target, f"smollm2-135m-skip{k}").draft for k in (4, 8)]

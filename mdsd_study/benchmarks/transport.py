@@ -1,6 +1,6 @@
 """What the optimal transport of a step costs, against `numpy.argsort` of the same float64 vector in the same run.
 
-    python -m benchmarks.transport [--rounds 21] [--json FILE] [--check]
+    python -m mdsd_study.benchmarks.transport [--rounds 21] [--json FILE] [--check]
 
 The works are the optimal acceptance rate, the optimal marginal and the plan of an exact optimal verifier, ready to
 verify drafts; each includes the checks of its input and its own sort. Every round alternates the sort and the work, in
@@ -30,9 +30,9 @@ from mdsd_core.schemes import (
     WithReplacement,
     greedy,
 )
-from mdsd_core.transport.coupling import iid_plan
+from mdsd_core.transport.curtain.coupling import iid_plan
 from mdsd_core.transport.marginal import optimal_marginal
-from mdsd_core.transport.oracle import draft_sets, solve_lp
+from mdsd_core.transport.oracle.linear_programme import draft_sets, solve_lp
 from mdsd_core.transport.subset import optimal_acceptance
 
 #: What is measured, by name.

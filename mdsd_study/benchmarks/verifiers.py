@@ -1,6 +1,6 @@
 """What one verification costs, against `numpy.argsort` of the same float64 vector in the same run.
 
-    python benchmarks/verifiers.py [--vocabulary 49152] [--drafts 4] [--rounds 30] [--json FILE]
+    python mdsd_study/benchmarks/verifiers.py [--vocabulary 49152] [--drafts 4] [--rounds 30] [--json FILE]
 
 One verification is `prepare` and `verify` for fresh drafts, input checks included; drawing the drafts is not. Each
 round times the sort and every rule once, in turn, in the processor time of one thread, so that other load on the

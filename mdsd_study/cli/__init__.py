@@ -6,12 +6,12 @@ they name cannot be used; 3 a model, a text or a package is missing; 130 interru
 
 import typer
 
-from mdsd_core.cli.arrays import bound
-from mdsd_core.cli.bench import bench
-from mdsd_core.cli.compare import compare
-from mdsd_core.cli.generate import generate
-from mdsd_core.cli.measure import measure
-from mdsd_core.cli.models import models
+from mdsd_study.cli.arrays import bound
+from mdsd_study.cli.bench import bench
+from mdsd_study.cli.compare import compare
+from mdsd_study.cli.generate import generate
+from mdsd_study.cli.measure import measure
+from mdsd_study.cli.models import models
 
 __all__ = ["app"]
 

@@ -9,7 +9,7 @@ import typer
 from numpy.typing import NDArray
 from rich.table import Table
 
-from mdsd_core.cli.console import Json, console, print_json, reported
+from mdsd_study.cli.console import Json, console, print_json, reported
 
 File = Annotated[
     Path,
@@ -64,7 +64,7 @@ def bound(
 ) -> None:
     """The optimal acceptance rate: what no lossless verifier can exceed."""
     with reported():
-        from mdsd_core.decoding.families import scheme_family
+        from mdsd_core.schemes.names import scheme_family
         from mdsd_core.transport.subset import optimal_acceptance
 
         p, q, correction = read_pairs(file)

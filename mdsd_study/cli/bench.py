@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from mdsd_core.cli.console import (
+from mdsd_study.cli.console import (
     Device,
     DeviceMap,
     Draft,
@@ -20,7 +20,7 @@ from mdsd_core.cli.console import (
     console,
     print_json,
 )
-from mdsd_core.cli.console import reported as reported_errors
+from mdsd_study.cli.console import reported as reported_errors
 
 
 def bench(
@@ -44,9 +44,9 @@ def bench(
 ) -> None:
     """Tokens per second with and without drafts. Nothing is hidden: where drafts do not pay, the table says so."""
     with reported_errors():
-        from mdsd_core.cli.runs import describe, load_setup, transforms
         from mdsd_core.decoding.generate import generate
         from mdsd_core.distributions import SamplingParams
+        from mdsd_study.cli.runs import describe, load_setup, transforms
 
         setup = load_setup(target, draft, device=device, device_map=device_map, dtype=dtype)
         sampling = SamplingParams(temperature)

@@ -10,8 +10,8 @@ from rich import box
 from rich.progress import Progress
 from rich.table import Table
 
-from mdsd_core.cli.arrays import Numbers, print_correction, read_pairs
-from mdsd_core.cli.console import (
+from mdsd_study.cli.arrays import Numbers, print_correction, read_pairs
+from mdsd_study.cli.console import (
     Device,
     DeviceMap,
     DraftTemperature,
@@ -25,7 +25,7 @@ from mdsd_core.cli.console import (
 )
 
 if TYPE_CHECKING:
-    from mdsd_core.study.settings import Contexts, RoundCost, Setting
+    from mdsd_study.analysis.compare_settings import Contexts, RoundCost, Setting
 
 _OF_PAIR = "Models"
 
@@ -75,7 +75,13 @@ def compare(
             raise ValueError("give a file with p and q, or --target and --draft")
         if plot is not None and plot.suffix not in (".png", ".svg", ".pdf"):
             raise ValueError(f"--plot must end in .png, .svg or .pdf, got {plot.name!r}")
-        from mdsd_core.study.settings import Contexts, best_setting, compare_settings, count_settings, draw_settings
+        from mdsd_study.analysis.compare_settings import (
+            Contexts,
+            best_setting,
+            compare_settings,
+            count_settings,
+            draw_settings,
+        )
 
         if file is not None:
             if depth > 1:
@@ -128,8 +134,8 @@ def _of_models(
 ) -> "tuple[Contexts, Callable[[int], RoundCost]]":
     from mdsd_core.distributions import SamplingParams
     from mdsd_core.models import load_pair
-    from mdsd_core.prompts import load_prompts
-    from mdsd_core.study.settings import contexts_of_pair, round_cost
+    from mdsd_core.models.prompts import load_prompts
+    from mdsd_study.analysis.compare_settings import contexts_of_pair, round_cost
 
     pair = load_pair(target, draft, **placement)
     sampling = SamplingParams(temperature)
@@ -204,7 +210,7 @@ def _print(contexts: "Contexts", settings: "Sequence[Setting]", best: "Setting",
         left_out = ", ".join(name.replace("\n", " ") for name in _WIDE)
         console.print(f"Also in a window of {_WINDOW} columns, and with --json: {left_out}.")
     if _too_few(settings):
-        from mdsd_core.study.statistics import ENOUGH_PROMPTS
+        from mdsd_study.statistics import ENOUGH_PROMPTS
 
         texts = max(s.acceptance.prompts for s in settings)
         console.print(f"{texts} text(s): too few for the intervals to be relied on (at least {ENOUGH_PROMPTS}).")

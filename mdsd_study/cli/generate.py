@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mdsd_core.cli.console import (
+from mdsd_study.cli.console import (
     INTERRUPTED,
     Device,
     DeviceMap,
@@ -73,9 +73,9 @@ def generate(
     Blue: accepted drafts. Orange: tokens drawn after a rejection. Plain: bonus tokens after a path accepted to its end.
     """
     with reported():
-        from mdsd_core.cli.runs import describe, load_setup
         from mdsd_core.decoding.generate import generate as run
         from mdsd_core.distributions import SamplingParams
+        from mdsd_study.cli.runs import describe, load_setup
 
         setup = load_setup(target, draft, device=device, device_map=device_map, dtype=dtype)
         sampling = SamplingParams(temperature, top_k, top_p, min_p)

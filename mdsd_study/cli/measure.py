@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from mdsd_core.cli.console import Json, console, fail, print_json, reported
+from mdsd_study.cli.console import Json, console, fail, print_json, reported
 
 #: Exit code: some prompts could not be measured; all others are finished and kept.
 INCOMPLETE = 1
@@ -59,10 +59,10 @@ def measure(
     some prompts could not be measured, all others are kept.
     """
     with reported():
-        from mdsd_core.study.measure import Placement, SweepIncomplete, SweepPlan
-        from mdsd_core.study.measure import measure as run
-        from mdsd_core.study.measure.plan import DEFAULT_RULES
-        from mdsd_core.study.pairs import Pair, find_pair, packaged_pairs, read_config
+        from mdsd_study.measure import Placement, SweepIncomplete, SweepPlan
+        from mdsd_study.measure import measure as run
+        from mdsd_study.measure.pairs import Pair, find_pair, packaged_pairs, read_config
+        from mdsd_study.measure.plan import DEFAULT_RULES
 
         own_pairs, own_sets = read_config(config) if config is not None else ({}, {})
         if list_pairs:

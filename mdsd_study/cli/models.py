@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from mdsd_core.cli.console import BAD_ARGUMENTS, Device, DeviceMap, Json, Precision, console, print_json, reported
+from mdsd_study.cli.console import BAD_ARGUMENTS, Device, DeviceMap, Json, Precision, console, print_json, reported
 
 models = typer.Typer(no_args_is_help=True, help="List, fetch and check models.")
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mdsd_core.decoding.counted import trigram
-from mdsd_core.decoding.drafters import Drafter, ModelDrafter
+from mdsd_core.decoding.drafters.base import Drafter, ModelDrafter
+from mdsd_core.decoding.drafters.lookup import PromptLookup
+from mdsd_core.decoding.drafters.ngram import NGramDrafter
+from mdsd_core.decoding.drafters.packaged_trigram import trigram
 from mdsd_core.decoding.generate import as_scorer
-from mdsd_core.decoding.lookup import PromptLookup
-from mdsd_core.decoding.ngram import NGramDrafter
 from mdsd_core.decoding.scoring import Scorer
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import LanguageModel, load_model, load_pair
@@ -25,7 +25,7 @@ class Setup:
 
 
 def load_setup(target: str, draft: str, **placement: str | None) -> Setup:
-    """Load what ``--target`` and ``--draft`` name (see :data:`mdsd_core.cli.console.Draft`) where `placement` says."""
+    """Load what ``--target`` and ``--draft`` name (see :data:`mdsd_study.cli.console.Draft`) where `placement` says."""
     if draft in ("none", "lookup", "ngram") or draft.startswith("ngram:"):
         base = load_model(target, **placement)  # type: ignore[arg-type]
         return Setup(base, as_scorer(base), _modelless(base, draft))

@@ -1,6 +1,6 @@
 """The sweep engine: pair x prompt set x temperature x n x scheme x verifier, one tidy table.
 
-``plan`` says what is measured, ``context`` measures one context, ``work`` one text, ``run`` all of them, ``store``
+``plan`` says what is measured, ``one_position`` measures one context, ``work`` one text, ``run`` all of them, ``store``
 keeps what is finished, ``table`` documents the columns and averages.
 """
 
@@ -10,12 +10,12 @@ try:
 except ImportError as _error:
     raise ImportError(f"sweeps need the package {_error.name}: `pip install 'mdsd-core[distributed]'`") from _error
 
-from mdsd_core.study.measure.context import measure_context
-from mdsd_core.study.measure.plan import BOUND, DEFAULT_RULES, Cell, SweepPlan
-from mdsd_core.study.measure.run import Sweep, SweepIncomplete, measure, measure_kept
-from mdsd_core.study.measure.sources import Placement
-from mdsd_core.study.measure.store import SettingsDiffer
-from mdsd_core.study.measure.table import COLUMNS, SUMMARY, summarize
+from mdsd_study.measure.model_cache import Placement
+from mdsd_study.measure.one_position import measure_context
+from mdsd_study.measure.plan import BOUND, DEFAULT_RULES, Cell, SweepPlan
+from mdsd_study.measure.run import Sweep, SweepIncomplete, measure, measure_kept
+from mdsd_study.measure.store import SettingsDiffer
+from mdsd_study.measure.table import COLUMNS, SUMMARY, summarize
 
 __all__ = [
     "BOUND",

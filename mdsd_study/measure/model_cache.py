@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mdsd_core.decoding.counted import trigram
-from mdsd_core.decoding.ngram import WittenBellTrigram
+from mdsd_core.decoding.drafters.ngram import WittenBellTrigram
+from mdsd_core.decoding.drafters.packaged_trigram import trigram
 from mdsd_core.models import LanguageModel, load_model, load_pair
-from mdsd_core.study.contexts import Continuation
-from mdsd_core.study.forcing import forced_logits
-from mdsd_core.study.pairs import Pair
+from mdsd_study.measure.pairs import Pair
+from mdsd_study.measure.teacher_forcing import forced_logits
+from mdsd_study.measure.texts import Continuation
 
 
 @dataclass(frozen=True)

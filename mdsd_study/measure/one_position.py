@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.distributions import check_pair
 from mdsd_core.schemes import Scheme
-from mdsd_core.study.measure.plan import BOUND
 from mdsd_core.transport.order import RatioOrder, ratio_order
 from mdsd_core.transport.subset import optimal_acceptance_in_order
 from mdsd_core.verifiers import Estimate, verifier
-from mdsd_core.verifiers._node import Node
-from mdsd_core.verifiers._residual_table import ResidualTable
-from mdsd_core.verifiers.recursive_rejection import rejection_masses
-from mdsd_core.verifiers.recursive_rejection_without import acceptance_of_table
+from mdsd_core.verifiers.node import Node
+from mdsd_core.verifiers.recursive_rejection.with_replacement import rejection_masses
+from mdsd_core.verifiers.recursive_rejection.without_replacement import acceptance_of_table
+from mdsd_core.verifiers.residual_table import ResidualTable
+from mdsd_study.measure.plan import BOUND
 
 #: Names of the columns of :func:`measure_context`.
 VALUES = ("acceptance", "low", "high", "level", "bound")

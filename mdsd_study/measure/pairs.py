@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from mdsd_core.prompts import HubSet
+from mdsd_core.models.prompts import HubSet
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def packaged_pairs() -> dict[str, Pair]:
     >>> packaged_pairs()["opt-6.7b/opt-125m"].draft
     'facebook/opt-125m'
     """
-    return _pairs(tomllib.loads(files("mdsd_core.study").joinpath("pairs.toml").read_text(encoding="utf-8")), "it")
+    return _pairs(tomllib.loads(files("mdsd_study.measure").joinpath("pairs.toml").read_text(encoding="utf-8")), "it")
 
 
 def find_pair(name: str, own: Mapping[str, Pair] | None = None) -> Pair:

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from mdsd_core.decoding.families import scheme_of
 from mdsd_core.distributions import SamplingParams
-from mdsd_core.prompts import HubSet, Prompt, load_prompts
+from mdsd_core.models.prompts import HubSet, Prompt, load_prompts
 from mdsd_core.schemes import Scheme
 from mdsd_core.schemes.base import check_count
-from mdsd_core.study.contexts import MAX_NEW_TOKENS, PROMPTS_PER_SET
-from mdsd_core.study.pairs import Pair
+from mdsd_core.schemes.names import scheme_of
 from mdsd_core.verifiers import verifier
+from mdsd_study.measure.pairs import Pair
+from mdsd_study.measure.texts import MAX_NEW_TOKENS, PROMPTS_PER_SET
 
 #: The name under which the optimal acceptance rate of a scheme stands among the verifiers.
 BOUND = "bound"
@@ -36,7 +36,7 @@ class Cell:
 
     `text_temperature` is that of the texts; where it differs from `temperature` the texts are *fixed*.
 
-    >>> from mdsd_core.study.pairs import find_pair
+    >>> from mdsd_study.measure.pairs import find_pair
     >>> Cell(find_pair("tiny-random"), "mt_bench", 0.7, 0.7, 0.7).slug
     'tiny-random--mt_bench--T0.7-D0.7-X0.7'
     """
@@ -73,15 +73,15 @@ class SweepPlan:
     Attributes
     ----------
     pairs : tuple of Pair
-        See :func:`mdsd_core.study.pairs.find_pair`.
+        See :func:`mdsd_study.measure.pairs.find_pair`.
     prompt_sets : tuple of str
-        Names that :func:`mdsd_core.prompts.load_prompts` knows, or keys of `own_sets`.
+        Names that :func:`mdsd_core.models.prompts.load_prompts` knows, or keys of `own_sets`.
     temperatures : tuple of float
         Of the target.
     counts : tuple of int
         Numbers of drafts n.
     rules : tuple of (str, str)
-        Scheme (see :mod:`mdsd_core.decoding.families`) and verifier. The optimal rate of each scheme comes along.
+        Scheme (see :mod:`mdsd_core.schemes.names`) and verifier. The optimal rate of each scheme comes along.
     draft_temperatures : tuple of float
         Of the draft; empty: that of the target.
     text_temperature : float or None
@@ -114,7 +114,7 @@ class SweepPlan:
 
     Examples
     --------
-    >>> from mdsd_core.study.pairs import find_pair
+    >>> from mdsd_study.measure.pairs import find_pair
     >>> plan = SweepPlan((find_pair("tiny-random"),), ("mt_bench",), counts=(2, 3), rules=(("spechub", "spechub"),))
     >>> [(name, rule, n) for name, rule, n, _ in plan.entries()]
     [('spechub', 'bound', 2), ('spechub', 'spechub', 2)]

@@ -21,14 +21,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from mdsd_core._assets import AssetMissing
 from mdsd_core._paths import cache_dir
 from mdsd_core.models import ModelMissing, model_names
-from mdsd_core.prompts import PROMPT_SETS, Prompt
-from mdsd_core.study.contexts import PROMPTS_PER_SET, Continuation, contexts_file, stored_contexts
-from mdsd_core.study.measure.plan import Cell, SweepPlan, Unit
-from mdsd_core.study.measure.sources import Placement
-from mdsd_core.study.measure.store import Store
-from mdsd_core.study.measure.table import summarize
-from mdsd_core.study.measure.work import TEXTS_AT_A_TIME, Drawing, draw_texts, measure_text, units_of
-from mdsd_core.study.provenance import code_digest, project_folder
+from mdsd_core.models.prompts import PROMPT_SETS, Prompt
+from mdsd_study.measure.model_cache import Placement
+from mdsd_study.measure.plan import Cell, SweepPlan, Unit
+from mdsd_study.measure.store import Store
+from mdsd_study.measure.table import summarize
+from mdsd_study.measure.texts import PROMPTS_PER_SET, Continuation, contexts_file, stored_contexts
+from mdsd_study.measure.work import TEXTS_AT_A_TIME, Drawing, draw_texts, measure_text, units_of
+from mdsd_study.report.provenance import code_digest, project_folder
 
 _SKIP = re.compile(r"skip:[\d,]+")
 
@@ -60,14 +60,14 @@ class Sweep:
     Attributes
     ----------
     folder : Path
-        See :mod:`mdsd_core.study.measure.store`.
+        See :mod:`mdsd_study.measure.store`.
     computed, reused : int
         How many prompts and cells were measured now, and how many were finished before.
 
     Examples
     --------
     >>> from tempfile import mkdtemp
-    >>> from mdsd_core.study.pairs import find_pair
+    >>> from mdsd_study.measure.pairs import find_pair
     >>> rules = (("greedy", "greedy"),)
     >>> plan = SweepPlan((find_pair("tiny-random"),), ("mt_bench",), prompts=1, max_new_tokens=2, rules=rules)
     >>> measure(plan, mkdtemp(), workers=0).summary()["verifier"].tolist()
@@ -79,11 +79,11 @@ class Sweep:
     reused: int
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """All rows (see :data:`~mdsd_core.study.measure.table.COLUMNS`), in the order of the plan."""
+        """All rows (see :data:`~mdsd_study.measure.table.COLUMNS`), in the order of the plan."""
         return pq.read_table(self.folder / "table.parquet", columns=list(columns) if columns else None)
 
     def summary(self) -> pd.DataFrame:
-        """Means over contexts with intervals, see :func:`~mdsd_core.study.measure.table.summarize`."""
+        """Means over contexts with intervals, see :func:`~mdsd_study.measure.table.summarize`."""
         return pd.read_parquet(self.folder / "summary.parquet")
 
 
@@ -142,7 +142,7 @@ def measure(
     Examples
     --------
     >>> from tempfile import mkdtemp
-    >>> from mdsd_core.study.pairs import find_pair
+    >>> from mdsd_study.measure.pairs import find_pair
     >>> plan = SweepPlan((find_pair("tiny-random"),), ("mt_bench",), prompts=2, max_new_tokens=3)
     >>> sweep = measure(plan, mkdtemp(), workers=0)
     >>> sweep.computed, sweep.table().num_rows
@@ -185,11 +185,11 @@ def measure_kept(plan: SweepPlan, *, progress: bool = False) -> Sweep:
     """:func:`measure` in this process, for notebooks: in the cache folder where all that is measured is packaged.
 
     A notebook that is run again, or was interrupted, goes on where it was; another one with the same plan shares the
-    work. The folder is named by the plan, all the code (:func:`~mdsd_core.study.provenance.code_digest`), and the texts
-    stored with the project. Models and texts of the user's own may change behind their names: they are measured anew,
-    in a temporary folder.
+    work. The folder is named by the plan, all the code (:func:`~mdsd_study.report.provenance.code_digest`), and the
+    texts stored with the project. Models and texts of the user's own may change behind their names: they are measured
+    anew, in a temporary folder.
 
-    >>> from mdsd_core.study.pairs import find_pair
+    >>> from mdsd_study.measure.pairs import find_pair
     >>> plan = SweepPlan((find_pair("tiny-random"),), ("mt_bench",), prompts=1, max_new_tokens=2)
     >>> measure_kept(plan).folder == measure_kept(plan).folder
     True

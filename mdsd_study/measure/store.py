@@ -23,23 +23,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mdsd_core import _sources
-from mdsd_core.study.contexts import Continuation, read_contexts, write_contexts
-from mdsd_core.study.measure.plan import Cell, SweepPlan
-from mdsd_core.study.measure.table import SCHEMA
-from mdsd_core.study.measure.work import Drawing
-from mdsd_core.study.results import write_json
+from mdsd_study.measure.plan import Cell, SweepPlan
+from mdsd_study.measure.table import SCHEMA
+from mdsd_study.measure.texts import Continuation, read_contexts, write_contexts
+from mdsd_study.measure.work import Drawing
+from mdsd_study.report.results import write_json
 
 _FORMAT = 1
 
 #: What a worker runs, and what makes the summary: a sweep's numbers come from these modules and from all they import.
-_MEASURING = ("mdsd_core.study.measure.work", "mdsd_core.study.measure.table")
+_MEASURING = ("mdsd_study.measure.work", "mdsd_study.measure.table")
 
 
 class SettingsDiffer(ValueError):
     """A folder holds a sweep with other settings, or made by another version of the code.
 
     >>> from tempfile import mkdtemp
-    >>> from mdsd_core.study.pairs import find_pair
+    >>> from mdsd_study.measure.pairs import find_pair
     >>> folder, plan = Path(mkdtemp()), SweepPlan((find_pair("tiny-random"),), ("mt_bench",))
     >>> Store(folder, plan).finished(next(plan.cells()), "mt_bench/81")
     False
@@ -57,7 +57,7 @@ def measuring_digest() -> str:
     >>> len(measuring_digest())
     64
     """
-    return _sources.digest_of_files(_sources.PACKAGE, _sources.imported_by(*_MEASURING))
+    return _sources.digest_of_files(_sources.PACKAGE.parent, _sources.imported_by(*_MEASURING))
 
 
 class Store:

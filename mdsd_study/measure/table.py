@@ -11,8 +11,8 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from mdsd_core.study.measure.plan import BOUND, Cell
-from mdsd_core.study.statistics import bootstrap_mean
+from mdsd_study.measure.plan import BOUND, Cell
+from mdsd_study.statistics import bootstrap_mean
 
 _NAME = pa.dictionary(pa.int32(), pa.string())
 
@@ -102,7 +102,7 @@ def rows_of(
     entries : sequence, length R
         See :meth:`SweepPlan.entries`.
     values : ndarray, shape (C, R, 5)
-        See :data:`mdsd_core.study.measure.context.VALUES`.
+        See :data:`mdsd_study.measure.one_position.VALUES`.
     facts : ndarray, shape (C, 3)
         Overlap and entropies.
     """

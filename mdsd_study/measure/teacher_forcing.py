@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mdsd_core.distributions import SamplingParams, probabilities
 from mdsd_core.models import LanguageModel
-from mdsd_core.study.contexts import Continuation
+from mdsd_study.measure.texts import Continuation
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def forced_logits(model: LanguageModel, context: Continuation) -> NDArray[np.flo
     Examples
     --------
     >>> from mdsd_core.models import load_model
-    >>> from mdsd_core.study.contexts import Continuation
+    >>> from mdsd_study.measure.texts import Continuation
     >>> forced_logits(load_model("tiny-random"), Continuation("mine/1", (97, 98), (99, 100, 101))).shape
     (3, 257)
     """
@@ -83,7 +83,7 @@ def positions(
     drafts : mapping of str to LanguageModel
         Give q; each must share the target's vocabulary, as the two sides of a ``ModelPair`` do.
     contexts : iterable of Continuation
-        For example :func:`mdsd_core.study.contexts.load_contexts`.
+        For example :func:`mdsd_study.measure.texts.load_contexts`.
     params, draft_params : SamplingParams
         Of the target and of the drafts; the drafts' default to the target's.
 

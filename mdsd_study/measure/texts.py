@@ -1,9 +1,9 @@
 """The contexts of the study: continuations of real prompts, drawn from the target.
 
-A *context* is a position in such a text; p and q there come from teacher forcing (:mod:`mdsd_core.study.forcing`).
-Once the token ids are fixed, every machine measures the same contexts, and p and q agree up to the rounding of a
-forward pass. So the ids for the sets that may be shown are kept under ``reference/<profile>/contexts/``; other sets,
-models and settings are drawn at run time by the same function.
+A *context* is a position in such a text; p and q there come from teacher forcing
+(:mod:`mdsd_study.measure.teacher_forcing`). Once the token ids are fixed, every machine measures the same contexts, and
+p and q agree up to the rounding of a forward pass. So the ids for the sets that may be shown are kept under
+``reference/<profile>/contexts/``; other sets, models and settings are drawn at run time by the same function.
 
 Each prompt has a random stream of its own, keyed by seed and prompt: what is drawn for it does not depend on the other
 prompts, their order or the batch, save that the rounding of a batched pass may, very rarely, move a uniform across the
@@ -26,8 +26,8 @@ import torch
 from mdsd_core._paths import cache_dir
 from mdsd_core.distributions import SamplingParams, draw_token, probabilities
 from mdsd_core.models import LanguageModel, load_model, model_names
-from mdsd_core.prompts import Prompt, load_prompts
-from mdsd_core.study.provenance import code_digest, project_folder
+from mdsd_core.models.prompts import Prompt, load_prompts
+from mdsd_study.report.provenance import code_digest, project_folder
 
 #: Prompts per set in each profile of the study.
 PROMPTS_PER_SET = {"ci": 6, "quick": 16, "full": 24}
@@ -109,7 +109,7 @@ def draw_continuations(
 
     Examples
     --------
-    >>> from mdsd_core.prompts import Prompt
+    >>> from mdsd_core.models.prompts import Prompt
     >>> one = Prompt("mine", "1", "ab", chat=False, licence="my own", printable=True)
     >>> drawn = draw_continuations(load_model("tiny-random"), [one], SamplingParams(), max_new_tokens=3)
     >>> drawn[0].key, drawn[0].prompt, 1 <= len(drawn[0].tokens) <= 3
@@ -193,7 +193,7 @@ def load_contexts(
     target : LanguageModel
         The model that draws.
     prompt_set : str
-        See :func:`mdsd_core.prompts.load_prompts`.
+        See :func:`mdsd_core.models.prompts.load_prompts`.
     profile : str
         A key of :data:`PROMPTS_PER_SET`; says where to look, and how many prompts to take.
     params : SamplingParams
@@ -404,7 +404,7 @@ def store_reference(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Draw the stored contexts anew: ``python -m mdsd_core.study.contexts``."""
+    """Draw the stored contexts anew: ``python -m mdsd_study.measure.texts``."""
     parser = argparse.ArgumentParser(description="Draw the contexts under reference/ anew from the target model.")
     parser.add_argument("--profile", nargs="+", default=["ci", "quick"], choices=sorted(PROMPTS_PER_SET))
     parser.add_argument("--set", nargs="+", default=["mt_bench", "human_eval"], help="prompt sets")

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 
 from mdsd_core.distributions import probabilities
-from mdsd_core.prompts import Prompt
-from mdsd_core.study.contexts import Continuation, draw_continuations, prompt_stream
-from mdsd_core.study.measure.context import VALUES, measure_context
-from mdsd_core.study.measure.plan import Cell, SweepPlan, Unit
-from mdsd_core.study.measure.sources import ModelSource, Placement, sources_of
-from mdsd_core.study.measure.table import entropy, rows_of
+from mdsd_core.models.prompts import Prompt
+from mdsd_study.measure.model_cache import ModelSource, Placement, sources_of
+from mdsd_study.measure.one_position import VALUES, measure_context
+from mdsd_study.measure.plan import Cell, SweepPlan, Unit
+from mdsd_study.measure.table import entropy, rows_of
+from mdsd_study.measure.texts import Continuation, draw_continuations, prompt_stream
 
 #: Prompts that are continued in one batch. Fixed, so that the number of workers changes no text.
 TEXTS_AT_A_TIME = 8

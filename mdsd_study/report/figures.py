@@ -25,8 +25,8 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.legend import Legend
 from matplotlib.transforms import ScaledTranslation
 
-from mdsd_core.study.provenance import made, provenance_line
-from mdsd_core.study.results import results_folder, write_json
+from mdsd_study.report.provenance import made, provenance_line
+from mdsd_study.report.results import results_folder, write_json
 
 #: The colour-blind-safe palette of Okabe and Ito without its yellow, which is too pale on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -149,7 +149,7 @@ def save_figure(
     recorded : mapping, optional
         ``made`` of the recorded run that the figure shows; its machine, commit and date stand under the figure.
     folder : path, optional
-        Where to write; by default ``figures/`` in :func:`~mdsd_core.study.results.results_folder`.
+        Where to write; by default ``figures/`` in :func:`~mdsd_study.report.results.results_folder`.
 
     Returns
     -------

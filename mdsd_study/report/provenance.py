@@ -11,8 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from mdsd_core import _sources
 from mdsd_core._assets import ASSETS
-from mdsd_core._sources import package_digest
 
 #: The distributions whose versions can change a number.
 PACKAGES = ("numpy", "scipy", "numba", "torch", "transformers", "matplotlib", "mdsd-core")
@@ -82,8 +82,18 @@ def versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
     return found
 
 
+def study_sources(root: Path) -> list[Path]:
+    """The sources of ``mdsd_study`` in the folder `root`, but for the tools: no notebook asks them anything.
+
+    >>> {path.name for path in study_sources(_sources.PACKAGE.parent)} >= {"provenance.py", "statistics.py"}
+    True
+    """
+    folder = root / "mdsd_study"
+    return [path for path in _sources.sources_in(folder) if path.relative_to(folder).parts[0] != "tools"]
+
+
 def code_digest() -> str:
-    """A digest of all the code that a number comes from: the whole source of the package, and installed versions.
+    """A digest of all the code that a number comes from: the source of both packages, and installed versions.
 
     It names what is kept for notebooks, so that nothing made by other code is shown as made by this commit.
 
@@ -91,7 +101,9 @@ def code_digest() -> str:
     64
     """
     assets = tuple(requirement.partition("==")[0] for requirement in ASSETS.values())
-    content = [package_digest(), versions(PACKAGES + assets), platform.machine()]
+    root = _sources.PACKAGE.parent
+    code = _sources.digest_of_files(root, _sources.sources_in(_sources.PACKAGE) + study_sources(root))
+    content = [code, versions(PACKAGES + assets), platform.machine()]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

@@ -6,10 +6,10 @@ both made by the same notebook with ``profile = "full"``:
 * its *results*, ``reference/full/NAME.json``, which ``make reference-values PROFILE=full`` takes over, as for the other
   profiles; :func:`full_results` reads them, for notebooks and for the scorecard;
 * for wall-clock experiments a *table* of its own: the notebook calls :func:`write_record`, and
-  ``python -m tools.keep_record NAME`` takes the table over into ``reference/recorded/``.
+  ``python -m mdsd_study.tools.reference.keep_record NAME`` takes the table over into ``reference/recorded/``.
 
 Whatever is shown of a record carries machine, commit and date, see
-:func:`~mdsd_core.study.provenance.recorded_line`.
+:func:`~mdsd_study.report.provenance.recorded_line`.
 """
 
 import json
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mdsd_core.study.provenance import made, project_folder, recorded_line
-from mdsd_core.study.results import Results, read_results, results_folder, write_json
+from mdsd_study.report.provenance import made, project_folder, recorded_line
+from mdsd_study.report.results import Results, read_results, results_folder, write_json
 
 _FORMAT = 1
 
@@ -116,7 +116,7 @@ def write_record(
     parameters : mapping
         The notebook's parameters.
     folder : path, optional
-        Where to write; by default ``recorded/`` in :func:`~mdsd_core.study.results.results_folder`.
+        Where to write; by default ``recorded/`` in :func:`~mdsd_study.report.results.results_folder`.
 
     Examples
     --------

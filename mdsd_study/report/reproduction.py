@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mdsd_core.study.results import Results, Value
+from mdsd_study.report.results import Results, Value
 
 
 def compare_results(found: Results, reference: Results) -> list[str]:
@@ -14,11 +14,11 @@ def compare_results(found: Results, reference: Results) -> list[str]:
     Parameters
     ----------
     found, reference : Results
-        As read by :func:`~mdsd_core.study.results.read_results`.
+        As read by :func:`~mdsd_study.report.results.read_results`.
 
     Examples
     --------
-    >>> from mdsd_core.study.results import exact
+    >>> from mdsd_study.report.results import exact
     >>> old = Results("x", "ci", {}, {"rate": exact(0.75, atol=1e-4)})
     >>> compare_results(Results("x", "ci", {}, {"rate": exact(0.75005, atol=1e-4)}), old)
     []

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mdsd_core.study.provenance import made, project_folder
+from mdsd_study.report.provenance import made, project_folder
 
 #: Raised when the layout of the file changes.
 FORMAT = 1

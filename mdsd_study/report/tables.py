@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from mdsd_core.study.results import Value
-from mdsd_core.study.statistics import (
+from mdsd_study.report.results import Value
+from mdsd_study.statistics import (
     ENOUGH_PROMPTS,
     Interval,
     bootstrap_difference,
@@ -168,7 +168,7 @@ def percent_of(value: Value, digits: int = 1, at: int | None = None, *, prompts:
 
     Examples
     --------
-    >>> from mdsd_core.study.results import estimate
+    >>> from mdsd_study.report.results import estimate
     >>> percent_of(estimate([0.5, 0.6], ([0.45, 0.55], [0.55, 0.65]), atol=1e-4), at=1)
     '60.0 (55.0 to 65.0)'
     """

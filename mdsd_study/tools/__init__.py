@@ -1,1 +1,1 @@
-"""What turns notebooks and pages into a book: the driver, the stage step, the reproduction check. Not installed."""
+"""What turns notebooks and pages into a book: the driver, the stage step, the reproduction check."""

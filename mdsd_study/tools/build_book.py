@@ -9,9 +9,9 @@ import sys
 import time
 from collections.abc import Callable
 
-from mdsd_core.study.results import PROFILES
-from tools.project import HERE, Project, ProjectError
-from tools.stage import stage_book
+from mdsd_study.report.results import PROFILES
+from mdsd_study.tools.notebooks.project import HERE, Project, ProjectError
+from mdsd_study.tools.stage import stage_book
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -57,7 +57,7 @@ def run_jupyter_book(project: Project, builder: str) -> None:
 
 def main() -> int:
     """0 if the book is there."""
-    parser = argparse.ArgumentParser(prog="python -m tools.build_book", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m mdsd_study.tools.build_book", description=__doc__)
     parser.add_argument("--profile", choices=PROFILES, default="quick")
     try:
         build(HERE, parser.parse_args().profile)

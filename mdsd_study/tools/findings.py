@@ -6,9 +6,9 @@ compares.
 
 import re
 
-from mdsd_core.study.results import Results, read_results
-from tools.markup import fill_numbers
-from tools.project import Project, ProjectError
+from mdsd_study.report.results import Results, read_results
+from mdsd_study.tools.markup import fill_numbers
+from mdsd_study.tools.notebooks.project import Project, ProjectError
 
 _BLOCK = re.compile(r"(<!-- findings:.*?-->\n)(.*?)(\n<!-- end of findings -->)", re.DOTALL)
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mdsd_core.study.provenance import provenance_line, recorded_line
-from mdsd_core.study.results import Results, Value
-from tools.project import ProjectError
+from mdsd_study.report.provenance import provenance_line, recorded_line
+from mdsd_study.report.results import Results, Value
+from mdsd_study.tools.notebooks.project import ProjectError
 
 _NUMBER = re.compile(
     r"\[\[(?P<run>full/)?(?P<name>\d\d_\w+)\.(?P<key>(?:[^\[\]:]|: )+?)(?::(?P<form>(?! )[^\[\]]*))?\]\]"

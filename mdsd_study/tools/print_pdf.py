@@ -2,10 +2,10 @@
 
 import sys
 
-from tools.browser import Browser, find_chromium
-from tools.build_book import run_jupyter_book
-from tools.project import HERE, Project, ProjectError
-from tools.served import served
+from mdsd_study.tools.build_book import run_jupyter_book
+from mdsd_study.tools.check.browser import Browser, find_chromium
+from mdsd_study.tools.check.served import served
+from mdsd_study.tools.notebooks.project import HERE, Project, ProjectError
 
 
 def print_pdf(project: Project) -> None:

@@ -17,15 +17,15 @@ from typing import Any
 import nbformat
 import yaml
 
-from mdsd_core.study.provenance import commit
-from mdsd_core.study.results import Results, read_results
-from tools.execute import Place
-from tools.findings import findings, full_run
-from tools.fingerprint import changed_parts, digest_of, digest_of_files, fingerprint, shared_parts
-from tools.markup import add_provenance, fill_numbers
-from tools.notebooks import Notebook, all_notebooks, read_notebook
-from tools.pages import GENERATED
-from tools.project import Project, ProjectError
+from mdsd_study.report.provenance import commit
+from mdsd_study.report.results import Results, read_results
+from mdsd_study.tools.findings import findings, full_run
+from mdsd_study.tools.markup import add_provenance, fill_numbers
+from mdsd_study.tools.notebooks.execute import Place
+from mdsd_study.tools.notebooks.fingerprint import changed_parts, digest_of, digest_of_files, fingerprint, shared_parts
+from mdsd_study.tools.notebooks.notebooks import Notebook, all_notebooks, read_notebook
+from mdsd_study.tools.notebooks.project import Project, ProjectError
+from mdsd_study.tools.pages import GENERATED
 
 #: A code cell of more lines than this is folded, unless it carries a tag that says otherwise.
 FOLD_LINES = 15
@@ -232,6 +232,6 @@ def stage_book(project: Project, profile: str) -> tuple[Facts, str]:
 
 def _tools_digest(project: Project) -> str:
     """A change in the builder itself builds anew."""
-    sources = [*Path(__file__).parent.glob("*.py"), *Path(__file__).parent.glob("pages/*.py")]
+    sources = list(Path(__file__).parent.rglob("*.py"))
     lock = project.root / "requirements.lock"
     return digest_of_files(Path(__file__).parent, sources) + (lock.read_text(encoding="utf-8") if lock.exists() else "")

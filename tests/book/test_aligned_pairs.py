@@ -5,8 +5,8 @@ import pytest
 from traitlets.config import Config
 
 from mdsd_core.models import tiny_random_pair
-from mdsd_core.study.results import read_results
-from tools.project import HERE
+from mdsd_study.report.results import read_results
+from mdsd_study.tools.notebooks.project import HERE
 
 NAME = "14_multi_candidate"
 

@@ -5,7 +5,7 @@ import papermill
 import pytest
 from traitlets.config import Config
 
-from mdsd_core.study.results import read_results
+from mdsd_study.report.results import read_results
 
 
 @pytest.fixture(scope="module")

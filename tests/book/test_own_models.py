@@ -14,10 +14,10 @@ import pytest
 from traitlets.config import Config
 from typer.testing import CliRunner
 
-from mdsd_core.cli import app
 from mdsd_core.models import tiny_random_pair
-from mdsd_core.study.pairs import read_config
-from mdsd_core.study.results import read_results
+from mdsd_study.cli import app
+from mdsd_study.measure.pairs import read_config
+from mdsd_study.report.results import read_results
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "own_models.md").read_text(encoding="utf-8")

@@ -4,9 +4,9 @@ import papermill
 import pytest
 from traitlets.config import Config
 
-from mdsd_core.study.results import read_results
-from tools.notebooks import all_notebooks
-from tools.project import HERE
+from mdsd_study.report.results import read_results
+from mdsd_study.tools.notebooks.notebooks import all_notebooks
+from mdsd_study.tools.notebooks.project import HERE
 
 #: What differs from ``target`` and ``draft``, by notebook.
 MORE = {"13_design_of_drafts": {"drafts": ["skip:1"], "sharp_draft": "tiny-random-draft"}}

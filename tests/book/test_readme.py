@@ -13,12 +13,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from mdsd_core.cli import app
 from mdsd_core.verifiers.interface import _REGISTRY
-from tools.findings import findings, with_findings
-from tools.project import HERE, Project
+from mdsd_study.cli import app
+from mdsd_study.tools.findings import findings, with_findings
+from mdsd_study.tools.notebooks.project import HERE, Project
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 #: (command, output) of every console block.
 CONSOLE = [
@@ -102,7 +102,9 @@ def test_the_table_of_notebooks_is_complete_and_asks_questions():
 
 
 def test_it_opens_with_the_findings_of_the_recorded_run():
-    assert with_findings(HERE, README) == README, "run `python -m tools.write_reference --profile full`"
+    assert with_findings(HERE, README) == README, (
+        "run `python -m mdsd_study.tools.reference.write_reference --profile full`"
+    )
     assert README.index("findings:") < README.index("make book")
 
 

@@ -5,8 +5,8 @@ import re
 import nbformat
 import pytest
 
-from tools.notebooks import all_notebooks
-from tools.project import HERE
+from mdsd_study.tools.notebooks.notebooks import all_notebooks
+from mdsd_study.tools.notebooks.project import HERE
 
 NOTEBOOKS = all_notebooks(HERE)
 #: A record that a notebook reads, and the name that it gets.

@@ -2,14 +2,14 @@ from pathlib import Path
 
 import pytest
 
-from tools.browser import Browser, find_chromium
-from tools.project import HERE
-from tools.served import served
+from mdsd_study.tools.check.browser import Browser, find_chromium
+from mdsd_study.tools.check.served import served
+from mdsd_study.tools.notebooks.project import HERE
 
 
 @pytest.fixture(scope="session")
 def root():
-    return Path(__file__).resolve().parent.parent
+    return Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,8 @@
 
 import re
 
-from tools.project import HERE
-from tools.scan_html import broken_links, outside_requests, pages_of
+from mdsd_study.tools.check.scan_html import broken_links, outside_requests, pages_of
+from mdsd_study.tools.notebooks.project import HERE
 
 
 def test_no_page_fetches_anything_from_outside(html):

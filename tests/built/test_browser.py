@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from tools.look import PHONE, problems_of
-from tools.project import HERE
-from tools.scan_html import pages_of
-from tools.served import served
+from mdsd_study.tools.check.look import PHONE, problems_of
+from mdsd_study.tools.check.scan_html import pages_of
+from mdsd_study.tools.check.served import served
+from mdsd_study.tools.notebooks.project import HERE
 
 
 def names():

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from mdsd_core.decoding.families import scheme_family
 from mdsd_core.distributions import SamplingParams, probabilities
+from mdsd_core.schemes.names import scheme_family
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import verifier, verifiers_for
 from mdsd_core.verifiers.optimal import Optimal
-from tools.look import PHONE
+from mdsd_study.tools.check.look import PHONE
 
 SCHEMES = ("with_replacement", "without_replacement", "distinct", "greedy", "spechub", "deterministic")
 

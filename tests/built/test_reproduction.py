@@ -2,8 +2,8 @@
 
 import pytest
 
-from tools.project import HERE
-from tools.reproduce import differences, names_to_check
+from mdsd_study.tools.notebooks.project import HERE
+from mdsd_study.tools.reference.reproduce import differences, names_to_check
 
 
 @pytest.mark.parametrize("name", names_to_check(HERE))

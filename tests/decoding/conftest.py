@@ -2,7 +2,7 @@
 
 import pytest
 
-from mdsd_core.decoding import rules
+from mdsd_core.trees import rules
 
 
 @pytest.fixture

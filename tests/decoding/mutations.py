@@ -16,7 +16,7 @@ BLOCK = f"{FAULTS}::TestE_BlocksTreesBonus::test_E1_block_verification_of_a_chai
 DECODING = [
     mutation(
         "loop: equal siblings lose their multiplicity",
-        "decoding/drafted.py",
+        "trees/drafted_tree.py",
         "        row = row[row != NO_DRAFT]\n",
         "        row = np.array(list(dict.fromkeys(row[row != NO_DRAFT].tolist())), dtype=np.int64)\n",
         tests=PAIRS,
@@ -59,14 +59,14 @@ DECODING = [
     ),
     mutation(
         "draft: its cache lacks the last draft after full acceptance",
-        "decoding/drafters.py",
+        "decoding/drafters/base.py",
         "Block.chain(tokens[self.scorer.cached(row) :], scored=1)",
         "Block.chain(tokens[max(self.scorer.cached(row), len(tokens) - 1) :], scored=1)",
         tests=PERFECT,
     ),
     mutation(
         "draft: accepted drafts are thrown away and read again",
-        "decoding/drafters.py",
+        "decoding/drafters/base.py",
         "*(places[n] for n in path if n in places)]",
         "]",
         tests=ONCE,
@@ -80,28 +80,28 @@ DECODING = [
     ),
     mutation(
         "loop: a node is judged by the draft distribution of its parent",
-        "decoding/rules.py",
+        "trees/rules.py",
         "self.verifier.prepare(p[node], q[node], scheme)",
         "self.verifier.prepare(p[node], q[max(tree.parents[node], 0)], scheme)",
         tests=CHAIN,
     ),
     mutation(
         "loop: a node is judged by the target distribution of its parent",
-        "decoding/rules.py",
+        "trees/rules.py",
         "self.verifier.prepare(p[node], q[node], scheme)",
         "self.verifier.prepare(p[max(tree.parents[node], 0)], q[node], scheme)",
         tests=CHAIN,
     ),
     mutation(
         "path: what a rejection below leaves over is forgotten",
-        "decoding/rules.py",
+        "trees/rules.py",
         "scale = min(1.0, wanted[y] / r[y])",
         "scale = min(1.0, p[node][y] / r[y])",
         tests=BLOCK,
     ),
     mutation(
         "path: a node is given up with the chance of its child",
-        "decoding/rules.py",
+        "trees/rules.py",
         "choices.accept(left / (1.0 - w + left))",
         "choices.accept(left)",
         tests=BLOCK,
@@ -150,7 +150,7 @@ DECODING = [
     ),
     mutation(
         "seeds: draws of a round that failed are lost",
-        "decoding/choices.py",
+        "randomness.py",
         "            self._rng.bit_generator.state = state\n",
         "            pass\n",
         tests=f"{FAULTS}::TestG_RandomStreams",

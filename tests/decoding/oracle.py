@@ -10,11 +10,11 @@ from collections import defaultdict
 
 import numpy as np
 
-from mdsd_core.decoding.choices import Choices
 from mdsd_core.decoding.loop import DecodingLoop
 from mdsd_core.decoding.request import Request
-from mdsd_core.decoding.selection import OptimalSelection, selects
 from mdsd_core.distributions import SamplingParams
+from mdsd_core.randomness import Choices
+from mdsd_core.trees.selection import OptimalSelection, selects
 from mdsd_core.verifiers import Verdict
 
 

@@ -5,9 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from mdsd_core.decoding.drafters.lookup import PromptLookup, continuations
+from mdsd_core.decoding.drafters.ngram import NGramDrafter, WittenBellTrigram
 from mdsd_core.decoding.generate import generate
-from mdsd_core.decoding.lookup import PromptLookup, continuations
-from mdsd_core.decoding.ngram import NGramDrafter, WittenBellTrigram
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.schemes import Deterministic
 from mdsd_core.verifiers import UnsupportedScheme, verifiers_for

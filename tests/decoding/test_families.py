@@ -10,18 +10,19 @@ from torch.utils._pytree import tree_leaves
 from transformers import DynamicCache, StaticCache
 
 from mdsd_core.decoding.cache import RaggedCache, UnsupportedModel
-from mdsd_core.decoding.drafters import ModelDrafter
-from mdsd_core.decoding.families import scheme_family
+from mdsd_core.decoding.drafters.base import ModelDrafter
 from mdsd_core.decoding.generate import generate, streams
 from mdsd_core.decoding.loop import DecodingLoop
 from mdsd_core.decoding.request import Request
-from mdsd_core.decoding.rules import tree_rule
 from mdsd_core.decoding.scoring import Block, CachedModel
-from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import LanguageModel
+from mdsd_core.schemes.names import scheme_family
+from mdsd_core.trees.rules import tree_rule
+from mdsd_core.trees.shape import DraftTree
 from mdsd_core.verifiers import verifier
-from tests.decoding.tiny import FAMILIES, WINDOW, GuidedDrafter, V, model, path_logits, plain_greedy, random_tree
+from tests.core.trees.shapes import random_tree
+from tests.decoding.tiny import FAMILIES, WINDOW, GuidedDrafter, V, model, path_logits, plain_greedy
 
 
 @pytest.mark.parametrize("family", FAMILIES)

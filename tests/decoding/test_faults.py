@@ -1,9 +1,9 @@
 """The faults that users of speculative decoding met, groups A and D to I: each kind must be impossible in the loop.
 
-The table in `tests/verifiers/test_faults.py` says for every fault where it is tested; those of these groups that are
-not here are in test_families.py, test_generate.py and test_metrics.py (named in comments), with the models (H6, H7), on
-the command line (A10, D9) and with the verifiers, one by one and in batches (A13, I15). Out of scope is the map of H5:
-a drafter with a vocabulary of its own is refused.
+The table in `tests/core/verifiers/test_faults.py` says for every fault where it is tested; those of these groups that
+are not here are in test_families.py, test_generate.py and test_metrics.py (named in comments), with the models (H6,
+H7), on the command line (A10, D9) and with the verifiers, one by one and in batches (A13, I15). Out of scope is the map
+of H5: a drafter with a vocabulary of its own is refused.
 """
 
 import numpy as np
@@ -11,16 +11,16 @@ import pytest
 import torch
 from transformers import RepetitionPenaltyLogitsProcessor
 
-from mdsd_core.decoding.choices import RandomChoices
-from mdsd_core.decoding.drafters import ModelDrafter
-from mdsd_core.decoding.families import scheme_family
+from mdsd_core.decoding.drafters.base import ModelDrafter
+from mdsd_core.decoding.drafters.lookup import PromptLookup
 from mdsd_core.decoding.generate import generate, streams
-from mdsd_core.decoding.lookup import PromptLookup
-from mdsd_core.decoding.rules import NodeRule, tree_rule
 from mdsd_core.decoding.scoring import Block, CachedModel
-from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
+from mdsd_core.randomness import RandomChoices
 from mdsd_core.schemes import Deterministic, WithReplacement
+from mdsd_core.schemes.names import scheme_family
+from mdsd_core.trees.rules import NodeRule, tree_rule
+from mdsd_core.trees.shape import DraftTree
 from mdsd_core.verifiers import verifier, verifiers_for
 from tests.decoding.oracle import Selecting, autoregressive_law, distance, enumerate_runs, law_of_rounds, make_loop
 from tests.decoding.tiny import CONTEXT, GuidedDrafter, TableModel, V, cached, model, path_logits, plain_greedy

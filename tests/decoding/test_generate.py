@@ -9,14 +9,14 @@ import torch
 from rich.console import Console
 from rich.progress import Progress
 
-from mdsd_core.decoding.drafters import ModelDrafter
+from mdsd_core.decoding.drafters.base import ModelDrafter
+from mdsd_core.decoding.drafters.lookup import PromptLookup
+from mdsd_core.decoding.drafters.ngram import NGramDrafter, WittenBellTrigram
 from mdsd_core.decoding.generate import generate, streams
-from mdsd_core.decoding.lookup import PromptLookup
-from mdsd_core.decoding.ngram import NGramDrafter, WittenBellTrigram
-from mdsd_core.decoding.tree import EAGLE, DraftTree
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import skip_layers
 from mdsd_core.schemes import TopThenSampled, WithReplacement
+from mdsd_core.trees.shape import EAGLE, DraftTree
 from mdsd_core.verifiers import UnsupportedScheme
 from tests.decoding.tiny import CONTEXT, GuidedDrafter, V, cached, model, plain_greedy
 
@@ -177,7 +177,7 @@ def test_long_prompts_are_fed_in_pieces(monkeypatch):
 
     whole = run([PROMPTS[2] * 4, PROMPTS[0]], [1, 2])
     feed = scoring.prefill
-    for module in ("loop", "drafters"):
+    for module in ("loop", "drafters.base"):
         monkeypatch.setattr(f"mdsd_core.decoding.{module}.prefill", lambda s, c: feed(s, c, chunk=5))
     pieces = run([PROMPTS[2] * 4, PROMPTS[0]], [1, 2])
     assert pieces.tokens == whole.tokens

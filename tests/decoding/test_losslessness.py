@@ -5,13 +5,13 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from mdsd_core.decoding.drafters import ModelDrafter
-from mdsd_core.decoding.families import FAMILIES, scheme_family
-from mdsd_core.decoding.rules import tree_rule
+from mdsd_core.decoding.drafters.base import ModelDrafter
 from mdsd_core.decoding.scoring import CachedModel
-from mdsd_core.decoding.selection import selects
-from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
+from mdsd_core.schemes.names import FAMILIES, scheme_family
+from mdsd_core.trees.rules import tree_rule
+from mdsd_core.trees.selection import selects
+from mdsd_core.trees.shape import DraftTree
 from mdsd_core.verifiers import Optimal, verifier, verifiers_for
 from tests.decoding.oracle import (
     Remembering,

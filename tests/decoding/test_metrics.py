@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from mdsd_core.decoding.drafters import ModelDrafter
+from mdsd_core.decoding.drafters.base import ModelDrafter
 from mdsd_core.decoding.generate import generate
 from mdsd_core.decoding.metrics import Metrics, RoundRecord, Times, Visit
 from tests.decoding.tiny import TableModel

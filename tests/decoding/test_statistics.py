@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mdsd_core.decoding.drafters import ModelDrafter
-from mdsd_core.decoding.families import FAMILIES, scheme_family, scheme_of
+from mdsd_core.decoding.drafters.base import ModelDrafter
 from mdsd_core.decoding.generate import generate, streams
-from mdsd_core.decoding.rules import tree_rule
 from mdsd_core.decoding.scoring import CachedModel
-from mdsd_core.decoding.selection import selects
-from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import load_pair
-from mdsd_core.prompts import load_prompts
-from mdsd_core.study.martingale import lossless_cells, scores, watched_run
+from mdsd_core.models.prompts import load_prompts
+from mdsd_core.schemes.names import FAMILIES, scheme_family, scheme_of
+from mdsd_core.trees.rules import tree_rule
+from mdsd_core.trees.selection import selects
+from mdsd_core.trees.shape import DraftTree
 from mdsd_core.verifiers import Verdict, verifier
+from mdsd_study.analysis.target_law_in_the_loop import lossless_cells, scores, watched_run
 from tests.decoding.oracle import Remembering, make_loop
 from tests.decoding.tiny import TableModel
 

@@ -4,9 +4,8 @@ import numpy as np
 import torch
 import transformers as T
 
-from mdsd_core.decoding.drafters import Drafter
+from mdsd_core.decoding.drafters.base import Drafter
 from mdsd_core.decoding.scoring import CachedModel
-from mdsd_core.decoding.tree import DraftTree
 
 V = 13
 CONTEXT = 64
@@ -53,19 +52,6 @@ def model(family="llama", seed=0, attention="sdpa", **changes):
     config = type(FAMILIES[family]).from_dict({**FAMILIES[family].to_dict(), **changes})
     torch.manual_seed(seed)
     return T.AutoModelForCausalLM.from_config(config, attn_implementation=attention).double().eval()
-
-
-def random_tree(rng, most=9):
-    """A random shape, single nodes, stars and chains among them."""
-    kind = rng.integers(6)
-    if kind == 0:
-        return DraftTree.chain(int(rng.integers(1, 6)))
-    if kind == 1:
-        return DraftTree.from_branching((int(rng.integers(1, 8)),))
-    parents = [-1]
-    for node in range(1, int(rng.integers(2, most))):
-        parents.append(int(rng.integers(parents[-1] if parents[-1] > 0 else 0, node)))
-    return DraftTree(tuple(parents))
 
 
 class GuidedDrafter(Drafter):

@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks import decoding
-from mdsd_core.decoding.drafters import ModelDrafter
-from mdsd_core.study.martingale import lossless_cells, watched_run
-from tools import record_decoding
+from mdsd_core.decoding.drafters.base import ModelDrafter
+from mdsd_study.analysis.target_law_in_the_loop import lossless_cells, watched_run
+from mdsd_study.benchmarks import decoding
+from mdsd_study.tools.reference import record_decoding
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from benchmarks import transport
 from mdsd_core.schemes import WithReplacement
+from mdsd_study.benchmarks import transport
 
 
 @pytest.fixture

@@ -5,13 +5,22 @@ import os
 import subprocess
 import sys
 
-from tests.verifiers.test_interface import NAMES
+from tests.core.verifiers.test_interface import NAMES
 
 
 def test_benchmark_of_verifiers(tmp_path, pytestconfig):
     file = tmp_path / "table.json"
     done = subprocess.run(
-        [sys.executable, "benchmarks/verifiers.py", "--vocabulary", "300", "--rounds", "2", "--json", str(file)],
+        [
+            sys.executable,
+            "mdsd_study/benchmarks/verifiers.py",
+            "--vocabulary",
+            "300",
+            "--rounds",
+            "2",
+            "--json",
+            str(file),
+        ],
         cwd=pytestconfig.rootpath,
         env=os.environ | {"PYTHONPATH": "."},
         capture_output=True,

@@ -12,16 +12,16 @@ import torch
 from rich.console import Console
 from typer.testing import CliRunner
 
-from mdsd_core.cli import app
-from mdsd_core.cli.generate import Printer
-from mdsd_core.cli.runs import transforms
-from mdsd_core.decoding import counted
+from mdsd_core.decoding.drafters import packaged_trigram
+from mdsd_core.decoding.drafters.ngram import WittenBellTrigram
 from mdsd_core.decoding.loop import DecodingLoop
-from mdsd_core.decoding.ngram import WittenBellTrigram
 from mdsd_core.decoding.request import StreamEvent
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.schemes import WithoutReplacement
 from mdsd_core.transport.subset import optimal_acceptance
+from mdsd_study.cli import app
+from mdsd_study.cli.generate import Printer
+from mdsd_study.cli.runs import transforms
 
 TINY = ["--target", "tiny-random", "--draft", "tiny-random-draft", "--tree", "2,1", "-m", "12", "--seed", "1"]
 
@@ -84,8 +84,8 @@ def test_a_trigram_of_the_users_text(tmp_path):
 
 
 def test_the_trigram_of_the_packaged_prompts_and_of_kept_counts(tmp_path, monkeypatch):
-    monkeypatch.setattr(counted, "load_prompts", lambda name: [SimpleNamespace(text="the cat sat on the cat")])
-    monkeypatch.setattr(counted, "cache_dir", lambda: tmp_path)
+    monkeypatch.setattr(packaged_trigram, "load_prompts", lambda name: [SimpleNamespace(text="the cat sat on the cat")])
+    monkeypatch.setattr(packaged_trigram, "cache_dir", lambda: tmp_path)
     of_prompts = json.loads(mdsd("generate", "the ", *TINY, "--draft", "ngram", "--json").stdout)
     assert of_prompts["metrics"]["drawn"] > 0
     (kept,) = (tmp_path / "ngram").iterdir()
@@ -124,7 +124,7 @@ def test_an_interrupt_keeps_the_text_and_has_an_exit_code(monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt  # no signal: a process in the background may have been told to ignore it
 
-    monkeypatch.setattr("mdsd_core.cli.runs.load_setup", interrupted)
+    monkeypatch.setattr("mdsd_study.cli.runs.load_setup", interrupted)
     for command in (["generate", "hello"], ["bench"]):  # while models are loaded: nothing to keep, no trace
         assert "Traceback" not in mdsd(*command, code=130).output
 

@@ -9,8 +9,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from mdsd_core.cli import app, console
 from mdsd_core.models import load_model
+from mdsd_study.cli import app, console
 
 ODD = "[/red]:smile:[distributed]"
 PAIR = ["--target", "tiny-random", "--draft", "tiny-random-draft"]
@@ -105,7 +105,7 @@ def test_measure(here, texts, tmp_path):
 
 
 def test_an_extra_that_is_missing_is_named_whole(monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("mdsd_core.study.measure")]:
+    for name in [name for name in sys.modules if name.startswith("mdsd_study.measure")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "sweeps need the package pyarrow: `pip install 'mdsd-core[distributed]'`" in mdsd(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mdsd_core.study.statistics import (
+from mdsd_study.statistics import (
     bootstrap_difference,
     bootstrap_mean,
     bootstrap_ratio,

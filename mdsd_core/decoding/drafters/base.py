@@ -13,8 +13,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from mdsd_core.decoding.drafted import DraftedTree
 from mdsd_core.decoding.scoring import Block, Scorer, prefill
+from mdsd_core.trees.drafted_tree import DraftedTree
 
 
 class Drafter(ABC):
@@ -33,7 +33,7 @@ class Drafter(ABC):
 
     Examples
     --------
-    >>> from mdsd_core.decoding.lookup import PromptLookup
+    >>> from mdsd_core.decoding.drafters.lookup import PromptLookup
     >>> issubclass(PromptLookup, Drafter), PromptLookup.proposal, ModelDrafter.proposal
     (True, 'deterministic', 'sampled')
     """

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdsd_core.decoding.drafted import DraftedTree
-from mdsd_core.decoding.drafters import Drafter
+from mdsd_core.decoding.drafters.base import Drafter
+from mdsd_core.trees.drafted_tree import DraftedTree
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,10 @@ import os
 from mdsd_core._assets import ASSETS
 from mdsd_core._paths import cache_dir
 from mdsd_core._sources import package_digest
-from mdsd_core.decoding.ngram import WittenBellTrigram
+from mdsd_core.decoding.drafters.ngram import WittenBellTrigram
 from mdsd_core.models import LanguageModel, model_names
 from mdsd_core.models.packaged import GGUF_SHA256
-from mdsd_core.prompts import load_prompts
+from mdsd_core.models.prompts import load_prompts
 
 #: The packaged sets that the drafter ``ngram`` is counted on: their prompts, never what a target wrote after them.
 NGRAM_TEXTS = ("mt_bench", "human_eval", "asdiv", "xsum")

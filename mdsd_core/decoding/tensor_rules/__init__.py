@@ -1,6 +1,6 @@
 """The verifiers on batches of nodes: torch tensors [B, V], on the CPU or a GPU."""
 
-from mdsd_core.batched.interface import (
+from mdsd_core.decoding.tensor_rules.interface import (
     BatchedVerdict,
     draw_uniforms,
     output_law,
@@ -8,7 +8,7 @@ from mdsd_core.batched.interface import (
     uniforms_for,
     verify,
 )
-from mdsd_core.batched.softmax import probabilities
+from mdsd_core.decoding.tensor_rules.softmax import probabilities
 
 __all__ = [
     "BatchedVerdict",

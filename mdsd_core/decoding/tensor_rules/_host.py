@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mdsd_core._jit import kernel, sum_kernel
-from mdsd_core.batched._nodes import LIFT, tolerance
+from mdsd_core.decoding.tensor_rules._nodes import LIFT, tolerance
 from mdsd_core.schemes import Scheme
 from mdsd_core.schemes._leading import leading
-from mdsd_core.verifiers._residual import residual_mass, rest_mass, sum_of
+from mdsd_core.verifiers.residual import residual_mass, rest_mass, sum_of
 
 #: Fewer entries than these are not worth a second thread.
 _SMALL = 200_000
@@ -123,7 +123,8 @@ def _judge_rows(kind, p, q, drafts, u, n, tops, distinct, off_p, off_q, tokens, 
 
 @kernel
 def _rejection(p, w, mass, rest, sampled, u, replacement, blocks):
-    """As in :meth:`mdsd_core.verifiers.recursive_rejection.RecursiveRejectionPlan.verify`; (token, uniforms used).
+    """As in :meth:`mdsd_core.verifiers.recursive_rejection.with_replacement.RecursiveRejectionPlan.verify`; (token,
+    uniforms used).
 
     `blocks` holds the masses of the blocks of p, and is used for those of the residuals.
     """
@@ -176,7 +177,7 @@ def _residual_masses(p, w, level, blocks):
 
 @kernel
 def _draw(p, w, level, blocks, u):
-    """:func:`mdsd_core.verifiers._residual.draw` of the weights ``(p - l w)_+``, whose masses `blocks` holds."""
+    """:func:`mdsd_core.verifiers.residual.draw` of the weights ``(p - l w)_+``, whose masses `blocks` holds."""
     sought = u * blocks.sum()
     chosen = -1
     below, reached = 0.0, 0.0

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from mdsd_core.batched._blocks import pick
-from mdsd_core.batched._nodes import Nodes
-from mdsd_core.batched._rules import solve_rho
+from mdsd_core.decoding.tensor_rules._blocks import pick
+from mdsd_core.decoding.tensor_rules._nodes import Nodes
+from mdsd_core.decoding.tensor_rules._rules import solve_rho
 
 
 def _add(law: Tensor, x: Tensor, amount: Tensor) -> None:

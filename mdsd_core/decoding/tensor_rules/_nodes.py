@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from mdsd_core.batched._blocks import block_sums, top_tokens
+from mdsd_core.decoding.tensor_rules._blocks import block_sums, top_tokens
 from mdsd_core.distributions import SUM_TOLERANCE, check_distribution
 from mdsd_core.schemes import Scheme
 

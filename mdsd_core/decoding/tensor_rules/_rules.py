@@ -11,8 +11,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from mdsd_core.batched._blocks import block_sums, draw, pick, without
-from mdsd_core.batched._nodes import Nodes
+from mdsd_core.decoding.tensor_rules._blocks import block_sums, draw, pick, without
+from mdsd_core.decoding.tensor_rules._nodes import Nodes
 
 Ruling = tuple[Tensor, Tensor]
 
@@ -44,7 +44,9 @@ def _target_if_empty(nodes: Nodes, u: Tensor, token: Tensor, last: Tensor, used:
 
 
 def recursive_rejection(nodes: Nodes, u: Tensor, replacement: bool) -> Ruling:
-    """RRS with or without replacement: :class:`mdsd_core.verifiers.recursive_rejection.RecursiveRejectionPlan`."""
+    """RRS with or without replacement:
+    :class:`mdsd_core.verifiers.recursive_rejection.with_replacement.RecursiveRejectionPlan`.
+    """
     p = nodes.p
     w, w_sums = nodes.weights()
     level, mass, rest = torch.zeros_like(w_sums[:, 0]), nodes.p_sums.sum(dim=1), w_sums.sum(dim=1)

@@ -7,10 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mdsd_core.batched import _by_rows, _host
-from mdsd_core.batched._laws import LAWS
-from mdsd_core.batched._nodes import Nodes, check_shapes, check_uniforms, check_values
-from mdsd_core.batched._rules import RULES
+from mdsd_core.decoding.tensor_rules import _by_rows, _host
+from mdsd_core.decoding.tensor_rules._laws import LAWS
+from mdsd_core.decoding.tensor_rules._nodes import Nodes, check_shapes, check_uniforms, check_values
+from mdsd_core.decoding.tensor_rules._rules import RULES
 from mdsd_core.schemes import Scheme
 from mdsd_core.verifiers import UnsupportedScheme, verifier, verifiers_for
 

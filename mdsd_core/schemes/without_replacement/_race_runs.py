@@ -12,7 +12,7 @@ from math import comb, factorial
 import numpy as np
 
 from mdsd_core._jit import fused_kernel, kernel
-from mdsd_core.transport._race_kernels import DUST, add_heavy, heavy_step, rates_after, walk_dust
+from mdsd_core.schemes.without_replacement._race_kernels import DUST, add_heavy, heavy_step, rates_after, walk_dust
 
 #: A run ends when its ``q t`` at the last node adds up to RUN_MASS, or when it has RUN_TOKENS tokens that add up to
 #: RUN_LIGHT, or RUN_TOKENS_LIGHT of them.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mdsd_core.schemes._tables import descending, draw_sequential, tail_sums
 from mdsd_core.schemes.base import NO_DRAFT, Kind, check_enumerable
 from mdsd_core.schemes.inner import InnerLaw
-from mdsd_core.transport.race import race_runs, race_steps
+from mdsd_core.schemes.without_replacement.race import race_runs, race_steps
 
 
 @dataclass(frozen=True)
@@ -36,18 +36,18 @@ class WithoutReplacement(InnerLaw):
 
     def inclusion(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """By quadrature of the race, to 1e-13; see :meth:`Scheme.inclusion`."""
-        from mdsd_core.verifiers._inclusion import sequential_inclusion
+        from mdsd_core.schemes.without_replacement.inclusion import sequential_inclusion
 
         return sequential_inclusion(w, self.n)
 
     def prefix_steps(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        """By the race integral, see :func:`~mdsd_core.transport.race.race_steps`."""
+        """By the race integral, see :func:`~mdsd_core.schemes.without_replacement.race.race_steps`."""
         return race_steps(w, self.n)
 
     def prefix_runs(
         self, w: NDArray[np.float64], p: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64] | None, NDArray[np.float64]]:
-        """By the race integral, see :func:`~mdsd_core.transport.race.race_runs`."""
+        """By the race integral, see :func:`~mdsd_core.schemes.without_replacement.race.race_runs`."""
         return race_runs(w, p, self.n)
 
     def enumerate_by(self, w: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.distributions import check_pair
 from mdsd_core.schemes import Scheme
-from mdsd_core.transport._curtain import by_token, pieces, sweep
+from mdsd_core.transport.curtain.kernels import by_token, pieces, sweep
 from mdsd_core.transport.marginal import marginal_in_order
 from mdsd_core.transport.priority import PriorityPlan
 

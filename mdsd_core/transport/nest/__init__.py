@@ -5,7 +5,7 @@ The parts: the law of the drafts as polynomials at nodes (`states`, `laws`), gro
 wrong (`search`), the blocks of that token (`contacts`), the loop around them (`build`), and the plan (`plan`).
 """
 
-from mdsd_core.transport.nested.build import NestedWork
-from mdsd_core.transport.nested.plan import NestedPlan, Segments, nested_plan
+from mdsd_core.transport.nest.build import NestedWork
+from mdsd_core.transport.nest.plan import NestedPlan, Segments, nested_plan
 
 __all__ = ["NestedPlan", "NestedWork", "Segments", "nested_plan"]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdsd_core._jit import kernel
-from mdsd_core.transport.nested.chain import (
+from mdsd_core.transport.nest.chain import (
     CHAIN,
     REPAIRS,
     SCAN,
@@ -18,9 +18,9 @@ from mdsd_core.transport.nested.chain import (
     States,
     fill_blocks,
 )
-from mdsd_core.transport.nested.contacts import Points, fill_sag, find_blocks, push_blocks
-from mdsd_core.transport.nested.groups import Groups, new_scratch
-from mdsd_core.transport.nested.states import Floats, Law, Tokens, new_state
+from mdsd_core.transport.nest.contacts import Points, fill_sag, find_blocks, push_blocks
+from mdsd_core.transport.nest.groups import Groups, new_scratch
+from mdsd_core.transport.nest.states import Floats, Law, Tokens, new_state
 
 #: What :func:`_fill_nest` lacks to go on.
 _NOTHING, _SLOTS, _STEPS = range(3)

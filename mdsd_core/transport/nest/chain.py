@@ -7,7 +7,7 @@ settled. As long as every token x of the block nests around all of [s, x), from 
 
 which is linear in F = F_x. The segments of x are (s, F) and (x, 1 - F). If all F lie in [0, 1], the nest realises r.
 F < 0 says that some ancestor inside the block has to hold several blocks side by side: then
-:mod:`mdsd_core.transport.nested.search` finds it, and its blocks are filled one by one. What is still outside [0, 1]
+:mod:`mdsd_core.transport.nest.search` finds it, and its blocks are filled one by one. What is still outside [0, 1]
 is clipped; the marginal of the clipped rule is the same expression, and it is the one that is recorded.
 """
 
@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdsd_core._jit import inner_kernel
-from mdsd_core.transport.nested.groups import mass_between, prefix_state, value
-from mdsd_core.transport.nested.series import (
+from mdsd_core.transport.nest.groups import mass_between, prefix_state, value
+from mdsd_core.transport.nest.series import (
     LOWER,
     UPPER,
     copy_half,
@@ -28,7 +28,7 @@ from mdsd_core.transport.nested.series import (
     multiply_series,
     set_one,
 )
-from mdsd_core.transport.nested.states import (
+from mdsd_core.transport.nest.states import (
     Floats,
     alone,
     coefficient,

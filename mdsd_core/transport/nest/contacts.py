@@ -1,6 +1,6 @@
 """The blocks of a token that has to hold several of them: the vertices of a convex minorant.
 
-Raising the inclusion F of token y moves the gap of every prefix k (see :mod:`mdsd_core.transport.nested.search`)
+Raising the inclusion F of token y moves the gap of every prefix k (see :mod:`mdsd_core.transport.nest.search`)
 along a line, from gap_k at F = 0 with slope ``-(push_k - push_s)``, push_k the derivative of Qhat by F_y with [0, k)
 full. Where prefix k becomes tight, [s, k) closes as a block of its own. So the blocks of y end at the vertices of the
 *greatest convex minorant* of the points ``(push_k, gap_k)``, k = s..y, and the slopes of its edges are the values of
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdsd_core._jit import inner_kernel, kernel
-from mdsd_core.transport.nested.chain import CHAIN, INNER, PAIR, PARTS, REPAIRS, SCAN, SLOTS, STEP, TABLE, TOP
-from mdsd_core.transport.nested.groups import (
+from mdsd_core.transport.nest.chain import CHAIN, INNER, PAIR, PARTS, REPAIRS, SCAN, SLOTS, STEP, TABLE, TOP
+from mdsd_core.transport.nest.groups import (
     derivative,
     fill_value_table,
     mass_across,
@@ -25,9 +25,9 @@ from mdsd_core.transport.nested.groups import (
     prefix_state,
     value,
 )
-from mdsd_core.transport.nested.search import fill_context, outermost_broken
-from mdsd_core.transport.nested.series import LOWER, UPPER, advance, apply, fill_table, include_full, set_one
-from mdsd_core.transport.nested.states import Floats, copy_state, fill_arrivals, fill_derivative_weight, multiply_row
+from mdsd_core.transport.nest.search import fill_context, outermost_broken
+from mdsd_core.transport.nest.series import LOWER, UPPER, advance, apply, fill_table, include_full, set_one
+from mdsd_core.transport.nest.states import Floats, copy_state, fill_arrivals, fill_derivative_weight, multiply_row
 
 #: Vertices of the minorant that matter less than this share of the tolerance are dropped.
 _DROP = 0.25

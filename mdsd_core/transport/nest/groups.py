@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdsd_core._jit import inner_kernel, kernel
-from mdsd_core.transport.nested.series import (
+from mdsd_core.transport.nest.series import (
     UPPER,
     ascend,
     copy_half,
@@ -17,7 +17,7 @@ from mdsd_core.transport.nested.series import (
     set_one,
     settle,
 )
-from mdsd_core.transport.nested.states import (
+from mdsd_core.transport.nest.states import (
     Floats,
     alone,
     coefficient,

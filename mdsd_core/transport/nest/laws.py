@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdsd_core._jit import kernel
-from mdsd_core.transport._race_nodes import octave_nodes
-from mdsd_core.transport.nested.series import DEGREE
-from mdsd_core.transport.nested.states import Floats, Law, Tokens
+from mdsd_core.schemes.without_replacement._race_nodes import octave_nodes
+from mdsd_core.transport.nest.series import DEGREE
+from mdsd_core.transport.nest.states import Floats, Law, Tokens
 
 #: Bound on the relative error of the quadrature for every set of drafts.
 ERROR = 1e-12

@@ -10,11 +10,11 @@ from mdsd_core._jit import kernel
 from mdsd_core.distributions import check_pair
 from mdsd_core.schemes import Scheme
 from mdsd_core.transport.marginal import majorant
-from mdsd_core.transport.nested.build import NestedWork, build_nest, new_nest
-from mdsd_core.transport.nested.chain import Nest
-from mdsd_core.transport.nested.groups import first_pass, make_groups
-from mdsd_core.transport.nested.laws import conditioned, drawable, pairs, race
-from mdsd_core.transport.nested.states import Floats
+from mdsd_core.transport.nest.build import NestedWork, build_nest, new_nest
+from mdsd_core.transport.nest.chain import Nest
+from mdsd_core.transport.nest.groups import first_pass, make_groups
+from mdsd_core.transport.nest.laws import conditioned, drawable, pairs, race
+from mdsd_core.transport.nest.states import Floats
 from mdsd_core.transport.order import ratio_order
 from mdsd_core.transport.priority import PriorityPlan, SelectionPlan
 
@@ -150,7 +150,7 @@ def nested_plan(
     have the lowest keys and marginal 0.
 
     Source: new here. For independent drafts the analogue is the left-curtain coupling of
-    :func:`mdsd_core.transport.coupling.iid_plan`.
+    :func:`mdsd_core.transport.curtain.coupling.iid_plan`.
 
     Examples
     --------

@@ -7,8 +7,8 @@ some token further out. That token is found by bisection, first among the groups
 """
 
 from mdsd_core._jit import inner_kernel
-from mdsd_core.transport.nested.chain import PAIR, SCAN, STEP, TABLE
-from mdsd_core.transport.nested.groups import (
+from mdsd_core.transport.nest.chain import PAIR, SCAN, STEP, TABLE
+from mdsd_core.transport.nest.groups import (
     fill_value_table,
     mass_across,
     mass_between,
@@ -16,7 +16,7 @@ from mdsd_core.transport.nested.groups import (
     prefix_state,
     value,
 )
-from mdsd_core.transport.nested.series import (
+from mdsd_core.transport.nest.series import (
     LOWER,
     UPPER,
     advance,
@@ -25,7 +25,7 @@ from mdsd_core.transport.nested.series import (
     set_one,
     settle,
 )
-from mdsd_core.transport.nested.states import alone, copy_state
+from mdsd_core.transport.nest.states import alone, copy_state
 
 
 @inner_kernel

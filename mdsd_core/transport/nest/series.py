@@ -13,7 +13,7 @@ for the race, and the term i = 1 only for the laws in closed form. So inside a g
 with coefficients that no longer depend on the node, and what is asked of it (a coefficient of a state times E, summed
 over the nodes) is one scalar product with a *table* of moments of the state. A token costs a few dozen operations in
 place of a pass over 2 (n + 1) J coefficients. Series are cut at total degree :data:`DEGREE` in the weights, and the
-groups of the race are so small (:mod:`mdsd_core.transport.nested.laws`) that what is cut off lies below rounding. For
+groups of the race are so small (:mod:`mdsd_core.transport.nest.laws`) that what is cut off lies below rounding. For
 the laws in closed form nothing is cut off.
 
 The rule needs two products side by side, the *upper* and the *lower* one. An array [degree + 1, spread + 1, 4] holds

@@ -43,7 +43,7 @@ class Law(NamedTuple):
     powers : ndarray, shape [degree + 1, J]
         Powers of ``time`` times the weight that a series takes as its unit.
     degree, spread : int
-        The shape of a series; see :mod:`mdsd_core.transport.nested.series`.
+        The shape of a series; see :mod:`mdsd_core.transport.nest.series`.
     """
 
     drafts: int

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 from mdsd_core.distributions import check_distribution, check_pair
 from mdsd_core.schemes import NO_DRAFT, Scheme
-from mdsd_core.transport._max_flow import max_flow
+from mdsd_core.transport.oracle.max_flow import max_flow
 
 #: Largest problems the oracles take on: arcs draft set -> token for the LP and for the flow, tokens for the search.
 LP_ARCS = 400_000

@@ -1,7 +1,7 @@
 """A rigorous bracket for P(all three drafts without replacement are rejected) under recursive rejection sampling.
 
 The probability is ``sum_x sum_{y != x} a(x) b(y|x) Z(l_3(x, y)) / Z(l_2(x))`` over the rejected pair (x, y), in the
-notation of `_rejections.py`: ``a(x) = (w_x/W - p_x)_+``, ``b(y|x) = (s w_y - (p_y - l_1 w_y)_+ / Z(l_1))_+`` with
+notation of `exact.py`: ``a(x) = (w_x/W - p_x)_+``, ``b(y|x) = (s w_y - (p_y - l_1 w_y)_+ / Z(l_1))_+`` with
 ``s = 1/(W - w_x)``, ``l_2 = l_1 + s Z(l_1)``, ``l_3 = l_2 + Z(l_2)/(W - w_x - w_y)``. x and y enter through their
 weights: the *heavy* tokens are taken one by one, the *light* ones in bins of nearly equal weight.
 
@@ -16,8 +16,8 @@ weights: the *heavy* tokens are taken one by one, the *light* ones in bins of ne
 import numpy as np
 
 from mdsd_core._jit import inline_kernel, kernel
-from mdsd_core.verifiers._rejections import rest_without
-from mdsd_core.verifiers._residual_table import ResidualTable, mass_at, rank_above
+from mdsd_core.verifiers.recursive_rejection.exact import rest_without
+from mdsd_core.verifiers.residual_table import ResidualTable, mass_at, rank_above
 
 _HEAVY = 64
 

@@ -8,7 +8,7 @@ A history of rejections has two numbers that matter: the level l of the residual
 import numpy as np
 
 from mdsd_core._jit import kernel
-from mdsd_core.verifiers._residual_table import ResidualTable, mass_at, rank_above
+from mdsd_core.verifiers.residual_table import ResidualTable, mass_at, rank_above
 
 #: Enumerate all histories where that takes no more steps than this (some milliseconds).
 _ENUMERABLE = 300_000

@@ -1,7 +1,7 @@
 """P(all drafts without replacement are rejected) under recursive rejection sampling, by sampled histories.
 
 The probability of a history of rejections is a product of conditional ones, and those of one step add up to
-``Z(l_{j+1}) / Z(l_j)`` (see `_rejections.py`). If each next rejected token is drawn by its share of that sum, the
+``Z(l_{j+1}) / Z(l_j)`` (see `exact.py`). If each next rejected token is drawn by its share of that sum, the
 product of the sums telescopes: the probability that all k drafts are rejected is the mean of ``Z(l_k)`` over histories
 of k - 1 rejections. Z(l_k) depends on a history only through the weights of its tokens, so it varies little.
 
@@ -12,7 +12,7 @@ uniforms are Latin hypercubes, independent of each other: the interval is Studen
 import numpy as np
 
 from mdsd_core._jit import inline_kernel, kernel
-from mdsd_core.verifiers._residual_table import ResidualTable, mass_at, rank_above
+from mdsd_core.verifiers.residual_table import ResidualTable, mass_at, rank_above
 
 _HEAVY = 32
 

@@ -4,14 +4,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.schemes import Scheme
-from mdsd_core.verifiers._node import Node
-from mdsd_core.verifiers._rejection_bracket import rejection_of_three
-from mdsd_core.verifiers._rejection_sampling import rejection_sampled
-from mdsd_core.verifiers._rejections import rejection_exact
-from mdsd_core.verifiers._residual import residual_mass
-from mdsd_core.verifiers._residual_table import ResidualTable
 from mdsd_core.verifiers.interface import Estimate, Source, Verifier, register
-from mdsd_core.verifiers.recursive_rejection import RecursiveRejectionPlan
+from mdsd_core.verifiers.node import Node
+from mdsd_core.verifiers.recursive_rejection.bracket import rejection_of_three
+from mdsd_core.verifiers.recursive_rejection.exact import rejection_exact
+from mdsd_core.verifiers.recursive_rejection.sampled import rejection_sampled
+from mdsd_core.verifiers.recursive_rejection.with_replacement import RecursiveRejectionPlan
+from mdsd_core.verifiers.residual import residual_mass
+from mdsd_core.verifiers.residual_table import ResidualTable
 
 
 @register

@@ -3,7 +3,7 @@
 The properties (temperature ``T``, number of drafts ``n``, ``draft``, ``task``, ``rule``, ``scheme``, ``tree``) come
 from three places, the later ones giving way: the named groups of the pattern that found the key, what the source says
 of all its cells, and the parameters of the notebook. A verdict can only be made to depend on such a property, see
-:mod:`mdsd_core.study.conditions`.
+:mod:`mdsd_study.report.scorecard.conditions`.
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mdsd_core.study.results import Results
+from mdsd_study.report.results import Results
 
 Properties = Mapping[str, str | float]
 
@@ -110,7 +110,7 @@ def cells_of(
 
     Examples
     --------
-    >>> from mdsd_core.study.results import exact
+    >>> from mdsd_study.report.results import exact
     >>> results = Results("06", "ci", {"temperature": 0.7}, {"gap, n=2": exact(0.25, atol=0.0)})
     >>> found = cells_of(results, "gap, n=2", re.fullmatch(r"gap, n=(?P<n>.)", "gap, n=2"))
     >>> found[0].value, dict(found[0].properties)

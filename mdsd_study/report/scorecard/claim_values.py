@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from mdsd_core.study.cells import Cell, Properties, cells_of, less, more, negated, share
-from mdsd_core.study.records import Record
-from mdsd_core.study.results import Results, exact
+from mdsd_study.report.recorded_runs import Record
+from mdsd_study.report.results import Results, exact
+from mdsd_study.report.scorecard.cells import Cell, Properties, cells_of, less, more, negated, share
 
-#: The recorded run in which accepted drafts were counted against expected ones, see :mod:`mdsd_core.study.martingale`.
+#: The recorded run in which accepted drafts were counted against expected ones, see
+#: :mod:`mdsd_study.analysis.target_law_in_the_loop`.
 SCORES = "decoding_martingale"
 
 
@@ -37,7 +38,7 @@ class Values:
 
     Examples
     --------
-    >>> from mdsd_core.study.results import exact
+    >>> from mdsd_study.report.results import exact
     >>> results = Results("06", "ci", {}, {"gap, a": exact(0.25, atol=0.0), "rate": exact(0.75, atol=0.0)})
     >>> Values("06", "gap, (?P<rule>.*)").cells(results)
     [Cell(label='gap, a', value=0.25, low=0.25, high=0.25, properties={'rule': 'a'})]
@@ -76,7 +77,7 @@ class Sum:
 
     Examples
     --------
-    >>> from mdsd_core.study.results import exact
+    >>> from mdsd_study.report.results import exact
     >>> results = Results("06", "ci", {}, {"a, n=4": exact(0.75, atol=0.0), "a, n=2": exact(0.5, atol=0.0)})
     >>> Sum("06", r"(.*), n=4", minus=(r"\1, n=2",)).cells(results)[0].value
     0.25
@@ -128,7 +129,7 @@ class Share:
 
     Examples
     --------
-    >>> from mdsd_core.study.results import exact
+    >>> from mdsd_study.report.results import exact
     >>> results = Results("10", "ci", {}, {"gain, a": exact(0.25, atol=0.0), "one, a": exact(0.5, atol=0.0)})
     >>> Share("10", r"gain, (.*)", r"one, \1").cells(results)[0].value
     0.5
@@ -202,7 +203,7 @@ class At(_Along):
 
     Examples
     --------
-    >>> from mdsd_core.study.results import exact
+    >>> from mdsd_study.report.results import exact
     >>> values = {"drafts": exact([2, 4], atol=0), "gap, a": exact([0.25, 0.5], atol=0.0)}
     >>> At(Values("12", "gap, .*", "drafts"), "n", 4).cells(Results("12", "ci", {}, values))[0].label
     'gap, a, n = 4'
@@ -228,7 +229,7 @@ class Change(_Along):
 
     Examples
     --------
-    >>> from mdsd_core.study.results import exact
+    >>> from mdsd_study.report.results import exact
     >>> values = {"drafts": exact([2, 4], atol=0), "gap, a": exact([0.25, 0.5], atol=0.0)}
     >>> Change(Values("12", "gap, .*", "drafts"), "n", 4, 2).cells(Results("12", "ci", {}, values))[0].value
     0.25
@@ -265,7 +266,7 @@ class Turn(_Along):
 
     Examples
     --------
-    >>> from mdsd_core.study.results import exact
+    >>> from mdsd_study.report.results import exact
     >>> values = {"T": exact([0.5, 0.75, 1.0], atol=0.0), "rate": exact([0.25, 0.75, 0.5], atol=0.0)}
     >>> results, rates = Results("11", "ci", {}, values), Values("11", "rate", "T")
     >>> Turn(rates, "T").cells(results)[0].value

@@ -1,14 +1,14 @@
 """Every claim as data: what is claimed, by whom, how it is measured here, by which criterion it holds.
 
-The verdicts are computed from the results files, see :mod:`mdsd_core.study.verdicts`; the scorecard of the book is made
-from this list. One statement a claim. Nothing is tuned to match a published number.
+The verdicts are computed from the results files, see :mod:`mdsd_study.report.scorecard.verdicts`; the scorecard of the
+book is made from this list. One statement a claim. Nothing is tuned to match a published number.
 """
 
 from dataclasses import dataclass
 
-from mdsd_core.study.published import HU, YANG, Paper
-from mdsd_core.study.sources import SCORES, At, Change, Share, Sum, Turn, Values
-from mdsd_core.study.verdicts import Above, AtMost, Evidence, Judgement, Reader, judge
+from mdsd_study.report.published import HU, YANG, Paper
+from mdsd_study.report.scorecard.claim_values import SCORES, At, Change, Share, Sum, Turn, Values
+from mdsd_study.report.scorecard.verdicts import Above, AtMost, Evidence, Judgement, Reader, judge
 
 #: What differs from the papers' settings, where a claim does not say otherwise.
 DIFFERENCE = (
@@ -71,7 +71,7 @@ class Claim:
     needs: str = ""
 
     def judge(self, read: Reader) -> Judgement:
-        """The verdict from the results at hand; see :func:`mdsd_core.study.verdicts.judge`."""
+        """The verdict from the results at hand; see :func:`mdsd_study.report.scorecard.verdicts.judge`."""
         return judge(self.evidence, read, law=self.law)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from mdsd_core.study.cells import Cell
+from mdsd_study.report.scorecard.cells import Cell
 
 #: A condition is taken seriously if shuffled cells are split as cleanly no more often than this, over all properties.
 CHANCE = 0.05

@@ -7,10 +7,10 @@ and by which criterion a cell speaks for it; the verdict is computed from the va
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mdsd_core.study.cells import Cell
-from mdsd_core.study.conditions import Condition, conditions
-from mdsd_core.study.results import Results
-from mdsd_core.study.sources import Source
+from mdsd_study.report.results import Results
+from mdsd_study.report.scorecard.cells import Cell
+from mdsd_study.report.scorecard.claim_values import Source
+from mdsd_study.report.scorecard.conditions import Condition, conditions
 
 HOLDS = "holds"
 CONDITION = "holds with a condition"
@@ -80,7 +80,7 @@ class Evidence:
 
     Examples
     --------
-    >>> from mdsd_core.study.sources import Values
+    >>> from mdsd_study.report.scorecard.claim_values import Values
     >>> Evidence("the gap of RRS", Values("06", "gap, .*")).criterion.words()
     'the interval lies above 0'
     """
@@ -95,7 +95,7 @@ class Evidence:
 class Judged:
     """An evidence with its cells and how each speaks; no cells if its notebook has no results here.
 
-    >>> from mdsd_core.study.sources import Values
+    >>> from mdsd_study.report.scorecard.claim_values import Values
     >>> cells = (Cell("n=2", 0.1, 0.1, 0.1), Cell("n=4", 0.3, 0.3, 0.3))
     >>> [cell.label for cell in Judged(Evidence("gap", Values("06", "gap")), cells, (1, 1)).extremes]
     ['n=2', 'n=4']
@@ -133,7 +133,7 @@ class Judgement:
 
     Examples
     --------
-    >>> from mdsd_core.study.sources import Values
+    >>> from mdsd_study.report.scorecard.claim_values import Values
     >>> cells = (Cell("n=2", 0.1, 0.1, 0.1), Cell("n=4", 0.0, 0.0, 0.0))
     >>> judgement = Judgement(MIXED, (Judged(Evidence("gap", Values("06", "gap")), cells, (1, -1)),))
     >>> judgement.counts, judgement.pairs
@@ -188,7 +188,8 @@ def judge(evidence: tuple[Evidence, ...], read: Reader, *, law: bool = False) ->
         - *not decided here*: more than half of the cells are open, or none speaks against and half are open;
         - *holds*: no cell speaks against it;
         - *not seen on these pairs*: no cell speaks for it;
-        - *holds with a condition*: a property separates the cells, see :func:`~mdsd_core.study.conditions.conditions`;
+        - *holds with a condition*: a property separates the cells, see
+        :func:`~mdsd_study.report.scorecard.conditions.conditions`;
         - *mixed here*: all else.
 
         Evidence whose notebook has no results, or lacks the place on an axis, takes no part.
@@ -200,8 +201,8 @@ def judge(evidence: tuple[Evidence, ...], read: Reader, *, law: bool = False) ->
 
     Examples
     --------
-    >>> from mdsd_core.study.results import estimate
-    >>> from mdsd_core.study.sources import Values
+    >>> from mdsd_study.report.results import estimate
+    >>> from mdsd_study.report.scorecard.claim_values import Values
     >>> results = Results("06", "ci", {}, {"gap, RRS": estimate(0.02, (0.01, 0.03), atol=1e-4)})
     >>> evidence = Evidence("the gap of RRS", Values("06", "gap, .*"))
     >>> judge((evidence,), lambda name: results).verdict

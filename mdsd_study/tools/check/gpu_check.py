@@ -8,9 +8,9 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
-from mdsd_core.study.provenance import made
-from mdsd_core.study.results import write_json
-from tools.project import HERE
+from mdsd_study.report.provenance import made
+from mdsd_study.report.results import write_json
+from mdsd_study.tools.notebooks.project import HERE
 
 
 def describe_gpu() -> dict[str, Any] | None:
@@ -39,10 +39,10 @@ def read_report(path: Path) -> list[dict[str, Any]]:
 
 
 def run_benchmark(name: str, *arguments: str) -> dict[str, Any]:
-    """What a benchmark of ``benchmarks/`` writes as JSON; its exit status and last words if it fails."""
+    """What a benchmark of ``mdsd_study/benchmarks/`` writes as JSON; its exit status and last words if it fails."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
-        command = [sys.executable, "-m", f"benchmarks.{name}", *arguments, "--json", str(report)]
+        command = [sys.executable, "-m", f"mdsd_study.benchmarks.{name}", *arguments, "--json", str(report)]
         done = subprocess.run(command, cwd=HERE.root, capture_output=True, text=True)
         print(done.stdout)
         if done.returncode:

@@ -1,4 +1,4 @@
-"""Did two checkouts make the same book? ``python -m tools.same_build A B --profile quick``.
+"""Did two checkouts make the same book? ``python -m mdsd_study.tools.check.same_build A B --profile quick``.
 
 Compares what the notebooks of both left: figures byte by byte, results within their tolerances. Figures of a notebook
 tagged ``timing`` show measured times; they must be there on both sides and may differ.
@@ -9,11 +9,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from mdsd_core.study.reproduction import compare_results
-from mdsd_core.study.results import PROFILES, read_results
-from tools.execute import Place
-from tools.notebooks import Notebook, all_notebooks
-from tools.project import Project, ProjectError
+from mdsd_study.report.reproduction import compare_results
+from mdsd_study.report.results import PROFILES, read_results
+from mdsd_study.tools.notebooks.execute import Place
+from mdsd_study.tools.notebooks.notebooks import Notebook, all_notebooks
+from mdsd_study.tools.notebooks.project import Project, ProjectError
 
 
 def _figures(place: Place) -> dict[str, bytes]:
@@ -51,7 +51,7 @@ def compare_builds(one: Project, other: Project, profile: str) -> tuple[int, lis
 
 def main(arguments: list[str] | None = None) -> int:
     """0 if figures and results are the same, 1 if not, 2 for a wrong call."""
-    parser = argparse.ArgumentParser(prog="python -m tools.same_build", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m mdsd_study.tools.check.same_build", description=__doc__)
     parser.add_argument(
         "checkouts", nargs=2, type=Path, metavar="CHECKOUT", help="folders in which `make book` was run"
     )

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mdsd_core.study.provenance import made, versions
-from mdsd_core.study.results import read_results, write_json
-from tools.notebooks import Notebook, read_notebook
-from tools.project import Project
+from mdsd_study.report.provenance import made, versions
+from mdsd_study.report.results import read_results, write_json
+from mdsd_study.tools.notebooks.notebooks import Notebook, read_notebook
+from mdsd_study.tools.notebooks.project import Project
 
 _THREADS = (
     "OMP_NUM_THREADS",

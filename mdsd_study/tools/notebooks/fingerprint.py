@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from mdsd_core._sources import digest_of_files, sources_in
-from mdsd_core.study.provenance import versions
-from tools.notebooks import Notebook
-from tools.project import Project
+from mdsd_study.report.provenance import study_sources, versions
+from mdsd_study.tools.notebooks.notebooks import Notebook
+from mdsd_study.tools.notebooks.project import Project
 
 
 def digest_of(content: Any) -> str:
@@ -36,7 +36,7 @@ def shared_parts(project: Project) -> dict[str, str]:
     lock = root / "requirements.lock"
     return {
         "mdsd_core": digest_of_files(root, sources_in(root / "mdsd_core")),
-        "benchmarks": digest_of_files(root, sources_in(root / "benchmarks")),
+        "mdsd_study": digest_of_files(root, study_sources(root)),
         "inputs": digest_of_files(root, _inputs(project)),
         "lock": digest_of_files(root, [path for path in (lock, root / "assets.lock") if path.exists()]),
         "versions": digest_of({**versions(), "machine": platform.machine()}),

@@ -11,8 +11,8 @@ from typing import Any
 
 import nbformat
 
-from mdsd_core.study.results import PROFILES
-from tools.project import Project, ProjectError
+from mdsd_study.report.results import PROFILES
+from mdsd_study.tools.notebooks.project import Project, ProjectError
 
 
 @dataclass(frozen=True)

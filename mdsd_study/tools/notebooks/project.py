@@ -61,4 +61,4 @@ class Project:
 
 
 #: The checkout that this file is part of.
-HERE = Project(Path(__file__).resolve().parent.parent)
+HERE = Project(Path(__file__).resolve().parents[3])

@@ -1,6 +1,7 @@
 """Run the notebooks that are not up to date: two at a time, those that measure time alone.
 
-``python -m tools.run_notebooks --profile ci`` runs all; names choose some; ``-p NAME VALUE`` sets a parameter.
+``python -m mdsd_study.tools.notebooks.run_notebooks --profile ci`` runs all; names choose some; ``-p NAME VALUE`` sets
+a parameter.
 """
 
 import argparse
@@ -14,11 +15,11 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
 
-from mdsd_core.study.results import PROFILES
-from tools.execute import Outcome, Place, run_one
-from tools.fingerprint import changed_parts, fingerprint, shared_parts
-from tools.notebooks import Notebook, budget_of, check_parameters, chosen_notebooks, read_budget
-from tools.project import HERE, Project, ProjectError
+from mdsd_study.report.results import PROFILES
+from mdsd_study.tools.notebooks.execute import Outcome, Place, run_one
+from mdsd_study.tools.notebooks.fingerprint import changed_parts, fingerprint, shared_parts
+from mdsd_study.tools.notebooks.notebooks import Notebook, budget_of, check_parameters, chosen_notebooks, read_budget
+from mdsd_study.tools.notebooks.project import HERE, Project, ProjectError
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def parse_value(text: str) -> Any:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run from the command line; 0 if all notebooks are up to date, 1 if one failed, 2 for a wrong call."""
-    parser = argparse.ArgumentParser(prog="python -m tools.run_notebooks", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m mdsd_study.tools.notebooks.run_notebooks", description=__doc__)
     parser.add_argument("names", nargs="*", help="notebooks to run; all by default")
     parser.add_argument("--profile", choices=PROFILES, default="quick", help="how much to measure")
     parser.add_argument("--force", action="store_true", help="run them even if they are up to date")

@@ -3,8 +3,8 @@
 import subprocess
 import sys
 
-from tools.notebooks import all_notebooks
-from tools.project import HERE, ProjectError
+from mdsd_study.tools.notebooks.notebooks import all_notebooks
+from mdsd_study.tools.notebooks.project import HERE, ProjectError
 
 
 def problems(check: bool) -> list[str]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from tools.pages import api, architecture, cards, documents, execution, faults, scorecard
-from tools.project import Project
+from mdsd_study.tools.notebooks.project import Project
+from mdsd_study.tools.pages import api, architecture, cards, documents, execution, faults, scorecard
 
 #: By the name of the page; list the page in ``book/_toc.yml`` too.
 GENERATED: dict[str, Callable[[Project, str], str]] = {

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.project import Project
+from mdsd_study.tools.notebooks.project import Project
 
 #: What an underlined heading, a private or a command's function is not: part of the interface.
 _NOT_PUBLIC = {"main"}
@@ -18,7 +18,7 @@ _NOT_PUBLIC = {"main"}
 
 @dataclass(frozen=True)
 class Part:
-    """One page: a title, a sentence, and the modules whose names it lists (``folder/*`` for all of a package)."""
+    """One page: a title, a sentence, and the paths of the modules that it lists (``folder/*``: all of a package)."""
 
     title: str
     words: str
@@ -27,31 +27,52 @@ class Part:
 
 #: By the name of the page.
 PARTS = {
-    "api/schemes": Part("Schemes", "How drafts are drawn: the laws of the drafts at one node.", ("schemes",)),
+    "api/schemes": Part(
+        "Schemes",
+        "How drafts are drawn: the laws of the drafts at one node, and their names.",
+        ("mdsd_core/schemes", "mdsd_core/schemes/names", "mdsd_core/schemes/without_replacement/race"),
+    ),
     "api/transport": Part(
         "Optimal rates and plans",
         "The best that any verifier can do, the marginals and plans that attain it, oracles for small vocabularies.",
-        ("transport/*",),
+        (
+            "mdsd_core/transport/*",
+            "mdsd_core/transport/curtain/coupling",
+            "mdsd_core/transport/oracle/linear_programme",
+        ),
     ),
-    "api/verifiers": Part("Verifiers", "Rules that turn drafts into one token of the target's law.", ("verifiers",)),
+    "api/verifiers": Part(
+        "Verifiers", "Rules that turn drafts into one token of the target's law.", ("mdsd_core/verifiers",)
+    ),
     "api/batched": Part(
-        "Verifiers on tensors", "The same rules on many nodes at once, on torch tensors.", ("batched",)
+        "Verifiers on tensors",
+        "The same rules on many nodes at once, on torch tensors.",
+        ("mdsd_core/decoding/tensor_rules",),
     ),
     "api/distributions": Part(
         "Distributions and prompts",
         "From logits to p and q, and the texts they are measured on.",
-        ("distributions", "prompts"),
+        ("mdsd_core/distributions", "mdsd_core/models/prompts"),
     ),
-    "api/models": Part("Models", "Pairs of language models by name.", ("models",)),
+    "api/models": Part("Models", "Pairs of language models by name.", ("mdsd_core/models",)),
     "api/decoding": Part(
         "Decoding",
         "Text generation with draft trees, and what is counted while it runs.",
-        ("decoding", "decoding/families", "decoding/metrics", "decoding/rules"),
+        ("mdsd_core/decoding", "mdsd_core/decoding/metrics", "mdsd_core/trees/rules"),
     ),
     "api/study": Part(
         "Study",
         "What the notebooks use: contexts, sweeps, statistics, results files, figures.",
-        ("study/*", "study/measure"),
+        (
+            "mdsd_study/statistics",
+            "mdsd_study/report/*",
+            "mdsd_study/report/scorecard/*",
+            "mdsd_study/measure",
+            "mdsd_study/measure/texts",
+            "mdsd_study/measure/teacher_forcing",
+            "mdsd_study/measure/pairs",
+            "mdsd_study/analysis/*",
+        ),
     ),
 }
 
@@ -117,7 +138,7 @@ def names_of(project: Project, part: Part) -> list[Name]:
     """The public functions and classes of a part, in the order of its modules."""
     found: dict[str, Name] = {}
     for entry in part.modules:
-        folder = project.root / "mdsd_core" / entry.removesuffix("/*")
+        folder = project.root / entry.removesuffix("/*")
         if entry.endswith("/*"):
             paths = _modules(folder)
         else:

@@ -3,51 +3,63 @@
 import ast
 from pathlib import Path
 
-from tools.project import Project
+from mdsd_study.tools.notebooks.project import Project
 
 #: Where each part stands in the drawing: column from the left, row from the bottom. A new part needs a place.
 PLACES = {
+    "randomness": (0, 0),
     "distributions": (1, 0),
     "models": (2, 0),
-    "prompts": (0, 0),
     "schemes": (1, 1),
     "transport": (1, 2),
     "verifiers": (1, 3),
-    "batched": (1, 4),
-    "decoding": (2, 4),
-    "study": (0, 5),
-    "cli": (0, 6),
+    "trees": (1, 4),
+    "statistics": (0, 4),
+    "decoding": (2, 5),
+    "report": (0, 5),
+    "measure": (1, 6),
+    "analysis": (1, 7),
+    "cli": (0, 8),
+    "benchmarks": (2, 8),
+    "tools": (1, 9),
 }
 #: Those that need torch.
-HEAVY = {"batched", "models", "decoding", "study", "cli"}
+HEAVY = {"models", "decoding", "measure", "analysis", "cli", "benchmarks", "tools"}
 
 #: What each part is for.
 WORDS = {
+    "randomness": "uniforms, choices",
     "distributions": "logits to p and q",
     "schemes": "laws of the drafts",
     "transport": "the best possible",
     "verifiers": "rules for one node",
-    "batched": "rules on tensors",
-    "models": "pairs by name",
-    "prompts": "texts by name",
-    "decoding": "trees, cache, loop",
-    "study": "what notebooks use",
+    "trees": "shapes, tree rules",
+    "models": "pairs, texts by name",
+    "decoding": "cache, drafters, loop",
+    "statistics": "intervals",
+    "report": "results, scorecard",
+    "measure": "sweeps",
+    "analysis": "what notebooks ask",
     "cli": "the command mdsd",
+    "benchmarks": "speed",
+    "tools": "from it all, a book",
 }
 
 
 def imports(project: Project) -> dict[str, set[str]]:
     """Part -> the parts that it imports anywhere in its sources; modules with an underscore belong to nobody."""
-    root = project.root / "mdsd_core"
+    paths = [path for name in ("mdsd_core", "mdsd_study") for path in sorted((project.root / name).rglob("*.py"))]
     found: dict[str, set[str]] = {}
-    for path in sorted(root.rglob("*.py")):
-        part = path.relative_to(root).parts[0].removesuffix(".py")
+    for path in paths:
+        part = path.relative_to(project.root).parts[1].removesuffix(".py")
         if part.startswith("_"):
             continue
         used = found.setdefault(part, set())
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("mdsd_core."):
-                used.add(node.module.split(".")[1])
+            if isinstance(node, ast.ImportFrom) and node.module:
+                package, *inside = node.module.split(".")
+                if package in ("mdsd_core", "mdsd_study"):
+                    used.update(inside[:1] or (alias.name for alias in node.names))
     return {part: {name for name in used if name in found and name != part} for part, used in found.items()}
 
 
@@ -65,26 +77,18 @@ def down(uses: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 def up(uses: dict[str, set[str]]) -> dict[str, set[str]]:
-    """The imports of parts that stand no lower: single modules that look across."""
+    """The imports of parts that stand no lower: there are to be none."""
     return {part: {x for x in used if PLACES[x][1] >= PLACES[part][1]} for part, used in uses.items()}
 
 
-def _arrow(start: tuple[float, float], end: tuple[float, float], *, dashed: bool) -> str:
+def _arrow(start: tuple[float, float], end: tuple[float, float]) -> str:
     (x0, y0), (x1, y1) = start, end
     towards = 26 if y1 > y0 else -26
-    if x0 == x1:  # up arrows beside the down ones
-        x0, x1 = (x0 + 50, x1 + 50) if dashed else (x0, x1)
-        ends = x0, y0 + towards, x1, y1 - towards
-    elif y0 == y1:
-        side = 88 if x1 > x0 else -88
-        ends = x0 + side, y0, x1 - side, y1
-    else:
-        start_at, end_at = (max(-80.0, min(80.0, share * (x1 - x0))) for share in (0.3, 0.25))
-        ends = x0 + start_at, y0 + towards, x1 - end_at, y1 - towards
-    style = ' stroke-dasharray="6 4"' if dashed else ""
+    start_at, end_at = (max(-80.0, min(80.0, share * (x1 - x0))) for share in (0.3, 0.25))
+    ends = x0 + start_at, y0 + towards, x1 - end_at, y1 - towards
     return (
         '<line x1="{:.0f}" y1="{:.0f}" x2="{:.0f}" y2="{:.0f}"'.format(*ends)
-        + f' stroke="#555555" stroke-width="1.6" marker-end="url(#to)"{style}/>'
+        + ' stroke="#555555" stroke-width="1.6" marker-end="url(#to)"/>'
     )
 
 
@@ -100,8 +104,7 @@ def draw(uses: dict[str, set[str]]) -> str:
         '<defs><marker id="to" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="9" markerHeight="9" orient="auto">'
         '<path d="M0 0L8 4L0 8z" fill="#555555"/></marker></defs>',
     ]
-    for edges, dashed in ((down(uses), False), (up(uses), True)):
-        lines += [_arrow(place[part], place[name], dashed=dashed) for part in edges for name in sorted(edges[part])]
+    lines += [_arrow(place[part], place[name]) for part, used in down(uses).items() for name in sorted(used)]
     for part, (x, y) in place.items():
         fill, edge = ("#fff4e0", "#d55e00") if part in HEAVY else ("#e6f2fa", "#0072b2")
         lines += [

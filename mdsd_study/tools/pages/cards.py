@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from tools.project import Project
+from mdsd_study.tools.notebooks.project import Project
 
 
 def render(project: Project, profile: str) -> str:
     """The page: the text beside this module, with the library's tables."""
     # not at the top: transformers takes seconds to import, and most uses of `tools` do without
     from mdsd_core.models.packaged import GGUF_FILE, GGUF_SHA256, PACKAGED, SKIPPED_LAYERS
-    from mdsd_core.prompts import HUB_SETS, PROMPT_SETS
+    from mdsd_core.models.prompts import HUB_SETS, PROMPT_SETS
 
     drafts = [f"| `{name}` | {', '.join(map(str, layers))} |" for name, layers in SKIPPED_LAYERS.items()]
     prompts = [

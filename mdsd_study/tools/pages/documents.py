@@ -2,7 +2,7 @@
 
 import re
 
-from tools.project import Project
+from mdsd_study.tools.notebooks.project import Project
 
 #: A link to another file of the repository, which a page of the book does not have.
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?://|#)([^)]+)\)")

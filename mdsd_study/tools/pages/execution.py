@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from tools.execute import Place
-from tools.notebooks import all_notebooks, budget_of, read_budget
-from tools.project import Project
-from tools.write_reference import read_full_run
+from mdsd_study.tools.notebooks.execute import Place
+from mdsd_study.tools.notebooks.notebooks import all_notebooks, budget_of, read_budget
+from mdsd_study.tools.notebooks.project import Project
+from mdsd_study.tools.reference.write_reference import read_full_run
 
 _INTRODUCTION = """# Execution record
 

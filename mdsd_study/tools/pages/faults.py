@@ -6,10 +6,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from tools.project import Project
+from mdsd_study.tools.notebooks.project import Project
 
 #: The table that says where each fault is tested, below ``tests/``.
-TABLE = "verifiers/test_faults.py"
+TABLE = "core/verifiers/test_faults.py"
 
 _INTRODUCTION = """# Faults to check for
 

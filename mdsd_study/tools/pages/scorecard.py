@@ -5,17 +5,17 @@ Beside it stands the verdict from the recorded full run.
 
 from collections.abc import Iterable
 
-from mdsd_core.study.cells import Cell
-from mdsd_core.study.claims import CLAIMS, DIFFERENCE, Claim
-from mdsd_core.study.conditions import CHANCE
-from mdsd_core.study.provenance import recorded_line
-from mdsd_core.study.published import PAPERS, TABLES, Figures
-from mdsd_core.study.records import full_results, read_record, recorded_file
-from mdsd_core.study.results import Results, read_results
-from mdsd_core.study.sources import SCORES, recorded_scores
-from mdsd_core.study.verdicts import ABSENT, CONDITION, UNTESTED, Judged, Judgement, Reader
-from tools.execute import Place
-from tools.project import Project
+from mdsd_study.report.provenance import recorded_line
+from mdsd_study.report.published import PAPERS, TABLES, Figures
+from mdsd_study.report.recorded_runs import full_results, read_record, recorded_file
+from mdsd_study.report.results import Results, read_results
+from mdsd_study.report.scorecard.cells import Cell
+from mdsd_study.report.scorecard.claim_values import SCORES, recorded_scores
+from mdsd_study.report.scorecard.claims import CLAIMS, DIFFERENCE, Claim
+from mdsd_study.report.scorecard.conditions import CHANCE
+from mdsd_study.report.scorecard.verdicts import ABSENT, CONDITION, UNTESTED, Judged, Judgement, Reader
+from mdsd_study.tools.notebooks.execute import Place
+from mdsd_study.tools.notebooks.project import Project
 
 _INTRODUCTION = """(scorecard)=
 # Scorecard

@@ -1,13 +1,15 @@
-"""Take the recorded tables of full runs over into ``reference/recorded/``: ``python -m tools.keep_record NAME ...``."""
+"""Take the recorded tables of full runs over into ``reference/recorded/``: ``python -m
+mdsd_study.tools.reference.keep_record NAME ...``.
+"""
 
 import argparse
 import json
 import sys
 from pathlib import Path
 
-from mdsd_core.study.records import read_record, recorded_file
-from mdsd_core.study.results import write_json
-from tools.project import HERE, Project, ProjectError
+from mdsd_study.report.recorded_runs import read_record, recorded_file
+from mdsd_study.report.results import write_json
+from mdsd_study.tools.notebooks.project import HERE, Project, ProjectError
 
 #: A record is a small table.
 MOST_BYTES = 200_000
@@ -30,7 +32,7 @@ def keep_record(project: Project, name: str, remark: str = "") -> Path:
 
 def main() -> int:
     """0 if all records were taken over."""
-    parser = argparse.ArgumentParser(prog="python -m tools.keep_record", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m mdsd_study.tools.reference.keep_record", description=__doc__)
     parser.add_argument("names", nargs="+", help="notebooks")
     parser.add_argument("--remark", default="", help="a sentence that is shown with the record")
     given = parser.parse_args()

@@ -1,18 +1,20 @@
-"""Record in full what is claimed of the decoding loop on the packaged pair: ``python -m tools.record_decoding PART``.
+"""Record in full what is claimed of the decoding loop on the packaged pair: ``python -m
+mdsd_study.tools.reference.record_decoding PART``.
 
 Parts, each a table:
 
 ``martingale``
     for every verifier, how its acceptance in the loop compares with the exact one, as z-scores by depth, and its block
-    efficiency (:mod:`mdsd_core.study.martingale`);
+    efficiency (:mod:`mdsd_study.analysis.target_law_in_the_loop`);
 ``overhead``
-    for every rule, what a round spends outside the models, with one thread and with two (``benchmarks.decoding``);
+    for every rule, what a round spends outside the models, with one thread and with two
+    (``mdsd_study.benchmarks.decoding``);
 ``speed``
     one draft against plain decoding, against both without a cache, and against transformers' assisted generation
-    (``benchmarks.decoding``).
+    (``mdsd_study.benchmarks.decoding``).
 
 A part goes on where it was interrupted, and ends by writing ``results/recorded/decoding_PART.json``;
-``python -m tools.keep_record decoding_PART`` takes that over into ``reference/recorded/``.
+``python -m mdsd_study.tools.reference.keep_record decoding_PART`` takes that over into ``reference/recorded/``.
 """
 
 import argparse
@@ -25,14 +27,14 @@ from typing import Any
 
 import torch
 
-from benchmarks import decoding
-from mdsd_core.decoding.drafters import ModelDrafter
+from mdsd_core.decoding.drafters.base import ModelDrafter
 from mdsd_core.decoding.scoring import Block, CachedModel
-from mdsd_core.prompts import load_prompts
-from mdsd_core.study.martingale import lossless_cells, scores, watched_run
-from mdsd_core.study.provenance import commit
-from mdsd_core.study.records import write_record
-from tools.project import HERE
+from mdsd_core.models.prompts import load_prompts
+from mdsd_study.analysis.target_law_in_the_loop import lossless_cells, scores, watched_run
+from mdsd_study.benchmarks import decoding
+from mdsd_study.report.provenance import commit
+from mdsd_study.report.recorded_runs import write_record
+from mdsd_study.tools.notebooks.project import HERE
 
 #: Settings of the martingale test: the longest prompts are left out, since reading them is most of their cost.
 PROMPTS, MOST_TOKENS, NEW_TOKENS = 12, 60, 12
@@ -170,7 +172,9 @@ def measured(work: Work, path: Path, say: Callable[[str], None] = print) -> Iter
 
 def main() -> int:
     """0 when the part is complete."""
-    parser = argparse.ArgumentParser(prog="python -m tools.record_decoding", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m mdsd_study.tools.reference.record_decoding", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("part", choices=sorted(PARTS))
     part = parser.parse_args().part
     work, parameters = PARTS[part]()
@@ -179,7 +183,10 @@ def main() -> int:
     tree = ",".join(map(str, decoding.TREE))
     rows = list(measured(work, HERE.build / "recorded" / f"{name}-{commit()}.jsonl"))
     write_record(name, rows, {**about, "tree": tree, **parameters})
-    print(f"written: results/recorded/{name}.json; take it over with `python -m tools.keep_record {name}`")
+    print(
+        f"written: results/recorded/{name}.json; take it over with "
+        f"`python -m mdsd_study.tools.reference.keep_record {name}`"
+    )
     return 0
 
 

@@ -1,9 +1,9 @@
 """Which results there should be, which reference each has, and what differs."""
 
-from mdsd_core.study.reproduction import compare_results
-from mdsd_core.study.results import Results, read_results
-from tools.notebooks import all_notebooks
-from tools.project import Project
+from mdsd_study.report.reproduction import compare_results
+from mdsd_study.report.results import Results, read_results
+from mdsd_study.tools.notebooks.notebooks import all_notebooks
+from mdsd_study.tools.notebooks.project import Project
 
 
 def names_to_check(project: Project) -> list[str]:

@@ -6,12 +6,12 @@ import shutil
 import sys
 from typing import Any
 
-from mdsd_core.study.results import PROFILES, read_results, write_json
-from tools.execute import Place
-from tools.findings import with_findings
-from tools.notebooks import all_notebooks, chosen_notebooks
-from tools.project import HERE, Project, ProjectError
-from tools.reproduce import differences
+from mdsd_study.report.results import PROFILES, read_results, write_json
+from mdsd_study.tools.findings import with_findings
+from mdsd_study.tools.notebooks.execute import Place
+from mdsd_study.tools.notebooks.notebooks import all_notebooks, chosen_notebooks
+from mdsd_study.tools.notebooks.project import HERE, Project, ProjectError
+from mdsd_study.tools.reference.reproduce import differences
 
 #: Figures that README.md shows, each with the notebook that draws it; kept in git from the full run, so small.
 README_FIGURES = {"06_ladder": "06_verifiers"}
@@ -76,7 +76,7 @@ def keep_figures(project: Project, chosen: list[str]) -> None:
 
 def main() -> int:
     """0 if the references were written."""
-    parser = argparse.ArgumentParser(prog="python -m tools.write_reference", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m mdsd_study.tools.reference.write_reference", description=__doc__)
     parser.add_argument("--profile", choices=PROFILES, required=True)
     parser.add_argument("names", nargs="*", help="notebooks; all by default")
     given = parser.parse_args()

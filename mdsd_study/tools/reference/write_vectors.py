@@ -15,7 +15,7 @@ import mdsd_core
 from mdsd_core.schemes import Deterministic, Scheme, SpecHubPairs, WithoutReplacement, WithReplacement, greedy
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import verifier
-from tools.project import HERE
+from mdsd_study.tools.notebooks.project import HERE
 
 #: The version of the format and of the set of cases.
 VERSION = 1

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from mdsd_core.batched import output_law, runs_on_tensors
-from mdsd_core.decoding.families import FAMILIES, scheme_family, scheme_of
+from mdsd_core.decoding.tensor_rules import output_law, runs_on_tensors
 from mdsd_core.schemes import (
     DistinctConditioned,
     InnerLaw,
@@ -18,17 +17,18 @@ from mdsd_core.schemes import (
     WithReplacement,
     odds,
 )
-from mdsd_core.study.design import inclusion_probabilities
-from mdsd_core.study.shares import accepted_share
-from mdsd_core.transport.oracle import flow_rate, lp_rate, search_rate
+from mdsd_core.schemes.names import FAMILIES, scheme_family, scheme_of
+from mdsd_core.transport.oracle.linear_programme import flow_rate, lp_rate, search_rate
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import Estimate, verifier, verifiers_for
+from mdsd_study.analysis.acceptance_given_token import accepted_share
+from mdsd_study.analysis.draft_design import inclusion_probabilities
+from tests.core.schemes.test_sampling import test_law_of_the_algorithm_is_the_law_of_the_scheme as check_sampler
+from tests.core.verifiers.test_losslessness import test_output_law_is_lossless_and_acceptance_exact as check_lossless
+from tests.core.verifiers.test_losslessness import test_verify_follows_output_law as check_verify
 from tests.decoding.test_losslessness import TREES, check_law
 from tests.instances import adversarial_pairs, random_pairs
 from tests.laws import all_schemes
-from tests.schemes.test_sampling import test_law_of_the_algorithm_is_the_law_of_the_scheme as check_sampler
-from tests.verifiers.test_losslessness import test_output_law_is_lossless_and_acceptance_exact as check_lossless
-from tests.verifiers.test_losslessness import test_verify_follows_output_law as check_verify
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from mdsd_core.schemes import (
     odds,
     top_tokens,
 )
-from mdsd_core.transport.oracle import draft_sets, subset_masses
+from mdsd_core.transport.oracle.linear_programme import draft_sets, subset_masses
 from tests.instances import adversarial_pairs, random_pairs
 from tests.laws import all_schemes, conditioned_sets, exact_steps, relative_error, sequential_sets, skewed_weights
 

@@ -3,7 +3,7 @@
 from tests.mutant import mutation
 
 COUPLING, MARGINAL, PRIORITY, NEST = (
-    f"tests/transport/test_{name}.py" for name in ("coupling", "marginal", "priority", "nested")
+    f"tests/core/transport/test_{name}.py" for name in ("coupling", "marginal", "priority", "nested")
 )
 SMALL = f"{COUPLING}::test_small_instances_by_enumeration_of_all_drafts[2]"
 SKEWED = f"{COUPLING}::test_every_kind_of_skew_stays_lossless"
@@ -14,7 +14,7 @@ TINY = f"{COUPLING}::test_tokens_below_rounding_do_not_stand_in_the_way"
 POLYTOPE = f"{MARGINAL}::test_majorant_lies_in_the_polytope_and_is_optimal_at_every_scale"
 LEAST = f"{MARGINAL}::test_least_change_lies_in_the_polytope_and_attains_the_rate"
 
-CHAIN, BLOCKS, PLAN = (f"transport/nested/{name}.py" for name in ("chain", "contacts", "plan"))
+CHAIN, BLOCKS, PLAN = (f"transport/nest/{name}.py" for name in ("chain", "contacts", "plan"))
 
 
 def few(law):
@@ -27,7 +27,7 @@ TRANSPORT = [
         "transport/order.py",
         "if ratio < last:",
         "if False:",
-        tests="tests/transport/test_order.py::test_order_is_the_stable_order_of_the_ratio",
+        tests="tests/core/transport/test_order.py::test_order_is_the_stable_order_of_the_ratio",
     ),
     mutation(
         "powers: the series loses its second term",
@@ -87,91 +87,91 @@ TRANSPORT = [
     ),
     mutation(
         "curtain: never swallows more than one hole",
-        "transport/_curtain.py",
+        "transport/curtain/kernels.py",
         "while h > 0:",
         "while h > m:",
         tests=NESTED,
     ),
     mutation(
         "curtain: the mass of swallowed gaps is forgotten",
-        "transport/_curtain.py",
+        "transport/curtain/kernels.py",
         "own -= gap_mass",
         "own -= 0.0",
         tests=NESTED,
     ),
     mutation(
         "curtain: always right of all holes",
-        "transport/_curtain.py",
+        "transport/curtain/kernels.py",
         "if top == 0 or (r[k] > q * floor and r[k] >= power_mass(hull_right, q, n)[0]):",
         "if True:",
         tests=NESTED,
     ),
     mutation(
         "curtain: gaps between blocks stay open",
-        "transport/_curtain.py",
+        "transport/curtain/kernels.py",
         "right[hole[j]] = left[hole[j + 1]] if j < top else end",
         "right[hole[j]] = right[hole[j]]",
         tests=NESTED,
     ),
     mutation(
         "curtain: small tokens are placed to an absolute tolerance",
-        "transport/_curtain.py",
+        "transport/curtain/kernels.py",
         "    tolerance = _RELATIVE * r\n",
         "    tolerance = 1e-15\n",
         tests=TINY,
     ),
     mutation(
         "curtain: one step of Newton's method is always enough",
-        "transport/_curtain.py",
+        "transport/curtain/kernels.py",
         "return d + change, doubt if n * (x + y) <= _STEADY else np.inf, right_density * hull_end",
         "return d + change, 0.0, right_density * hull_end",
         tests=NESTED,
     ),
     mutation(
         "pieces: all of a token's probability on its first piece",
-        "transport/_curtain.py",
+        "transport/curtain/kernels.py",
         "upto = min(drawn + length / q, 1.0) if length < q else 1.0",
         "upto = 1.0",
         tests=SMALL,
     ),
     mutation(
         "pieces: more than all of a token",
-        "transport/_curtain.py",
+        "transport/curtain/kernels.py",
         "upto = min(drawn + length / q, 1.0) if length < q else 1.0",
         "upto = drawn + length / q",
         tests=SKEWED,
     ),
     mutation(
         "pieces: from right to left",
-        "transport/_curtain.py",
+        "transport/curtain/kernels.py",
         "key[i] = j",
         "key[i] = -j",
         tests=SMALL,
     ),
     mutation(
         "pieces: the law of one draft instead of the winner's",
-        "transport/_curtain.py",
+        "transport/curtain/kernels.py",
         "r[x] += power_mass(before + lost, step, n)[0]",
         "r[x] += step",
         tests=TILING,
     ),
     mutation(
         "pieces: the marginal asked for, not the one realised",
-        "transport/coupling.py",
+        "transport/curtain/coupling.py",
         "by_token(self.tokens, r, row, marginal)",
         "by_token(self.tokens, self.asked, row, marginal)",
         tests=TILING,
     ),
     mutation(
         "coupling: q off the fixed set is not normalised",
-        "transport/coupling.py",
+        "transport/curtain/coupling.py",
         "    w /= w.sum()  # its own array\n",
         "",
         tests=FIXED,
     ),
     mutation(
         "coupling: the fixed set wins over other drafts",
-        "transport/coupling.py",
+        "transport/curtain/coupling.py",
         "np.arange(-fixed.size, 0)",
         "key.size + np.arange(fixed.size)",
         tests=FIXED,
@@ -234,7 +234,7 @@ TRANSPORT = [
     ),
     mutation(
         "nest: several blocks never, only one",
-        "transport/nested/build.py",
+        "transport/nest/build.py",
         "if kept > 2:",
         "if kept > 99:",
         tests=few("conditioned"),
@@ -276,21 +276,21 @@ TRANSPORT = [
     ),
     mutation(
         "nest: tokens that have not arrived lose their rate",
-        "transport/nested/states.py",
+        "transport/nest/states.py",
         "(A[1, i, j] + rate * low) * high",
         "A[1, i, j] * high",
         tests=few("sequential"),
     ),
     mutation(
         "nest: pairs by the rate of the first draft alone",
-        "transport/nested/laws.py",
+        "transport/nest/laws.py",
         "bonus = 1.0 / (1.0 + (q[top] - q))",
         "bonus = np.ones(q.size)",
         tests=few("pairs"),
     ),
     mutation(
         "nest: a coarse quadrature",
-        "transport/nested/laws.py",
+        "transport/nest/laws.py",
         "ERROR = 1e-12",
         "ERROR = 1e-4",
         tests=few("sequential"),
@@ -304,7 +304,7 @@ TRANSPORT = [
     ),
     mutation(
         "nest: groups without the rates of their tokens",
-        "transport/nested/series.py",
+        "transport/nest/series.py",
         "            b += slope * a\n",
         "",
         tests=f"{NEST}::test_a_finer_quadrature_finds_the_same_marginal[8]",
@@ -312,7 +312,7 @@ TRANSPORT = [
     ),
     mutation(
         "nest: a coarser tolerance is kept quiet",
-        "transport/nested/build.py",
+        "transport/nest/build.py",
         "now, next_limit > limit)",
         "now, False)",
         tests=f"{NEST}::test_past_the_limit_the_plan_is_coarser_and_still_lossless",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mdsd_core.schemes import TopThenSampled, WithoutReplacement, WithReplacement, greedy
-from mdsd_core.transport.coupling import iid_plan, left_curtain
+from mdsd_core.transport.curtain.coupling import iid_plan, left_curtain
 from mdsd_core.transport.marginal import optimal_marginal
 from mdsd_core.transport.subset import optimal_acceptance
 from tests.instances import (

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from mdsd_core.schemes import DistinctConditioned, TopThenSampled, WithoutReplacement, WithReplacement, odds
-from mdsd_core.transport.nested import nested_plan
-from mdsd_core.transport.oracle import draft_sets, search_subsets
+from mdsd_core.transport.nest import nested_plan
+from mdsd_core.transport.oracle.linear_programme import draft_sets, search_subsets
 from mdsd_core.transport.subset import optimal_acceptance
+from tests.core.transport.race_tree import race_marginal
 from tests.instances import (
     COMPILED,
     adversarial_pairs,
@@ -20,7 +21,6 @@ from tests.instances import (
     total_variation,
 )
 from tests.laws import sequential_sets
-from tests.transport.race_tree import race_marginal
 
 TOLERANCES = (1e-12, 1e-6, 1e-2)
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from mdsd_core.schemes import Deterministic, WithoutReplacement, WithReplacement
-from mdsd_core.transport import oracle
-from mdsd_core.transport._max_flow import max_flow
-from mdsd_core.transport.oracle import (
+from mdsd_core.transport.oracle import linear_programme
+from mdsd_core.transport.oracle.linear_programme import (
     OracleError,
     draft_sets,
     flow_rate,
@@ -20,6 +19,7 @@ from mdsd_core.transport.oracle import (
     solve_lp,
     subset_masses,
 )
+from mdsd_core.transport.oracle.max_flow import max_flow
 from tests.instances import random_pairs, softmax_pair
 
 
@@ -79,7 +79,7 @@ def test_subset_of_the_search_is_a_smallest_one():
     ],
 )
 def test_trivial_problems_never_reach_a_solver(monkeypatch, p, q, scheme, rate):
-    monkeypatch.setattr(oracle, "linprog", None)
+    monkeypatch.setattr(linear_programme, "linprog", None)
     assert abs(lp_rate(p, q, scheme) - rate) < 1e-15
     monkeypatch.undo()
     assert abs(flow_rate(p, q, scheme) - rate) < 1e-15
@@ -87,14 +87,16 @@ def test_trivial_problems_never_reach_a_solver(monkeypatch, p, q, scheme, rate):
 
 
 def test_anything_but_an_optimum_raises(monkeypatch):
-    monkeypatch.setattr(oracle, "linprog", lambda *a, **k: SimpleNamespace(status=4, message="numerical trouble"))
+    monkeypatch.setattr(
+        linear_programme, "linprog", lambda *a, **k: SimpleNamespace(status=4, message="numerical trouble")
+    )
     with pytest.raises(OracleError, match="status 4, numerical trouble"):
         lp_rate([0.3, 0.7], [0.6, 0.4], WithReplacement(2))
 
 
 @pytest.mark.parametrize("spoil", ["plan", "prices"])
 def test_a_wrong_solution_called_optimal_raises(monkeypatch, spoil):
-    real = oracle.linprog
+    real = linear_programme.linprog
 
     def broken(*args, **options):
         result = real(*args, **options)
@@ -104,14 +106,14 @@ def test_a_wrong_solution_called_optimal_raises(monkeypatch, spoil):
             result.ineqlin.marginals = result.ineqlin.marginals * 0.9
         return result
 
-    monkeypatch.setattr(oracle, "linprog", broken)
+    monkeypatch.setattr(linear_programme, "linprog", broken)
     with pytest.raises(OracleError, match="only prove"):
         lp_rate([0.3, 0.7], [0.6, 0.4], WithReplacement(2))
 
 
 def test_an_infeasible_plan_is_cut_down(monkeypatch):
     """A plan that ships too much is no proof of a higher rate."""
-    real = oracle.linprog
+    real = linear_programme.linprog
 
     def generous(*args, **options):
         result = real(*args, **options)
@@ -120,14 +122,14 @@ def test_an_infeasible_plan_is_cut_down(monkeypatch):
 
     p, q = np.array([0.3, 0.7]), np.array([0.6, 0.4])
     exact = lp_rate(p, q, WithReplacement(2))
-    monkeypatch.setattr(oracle, "linprog", generous)
-    monkeypatch.setattr(oracle, "LP_GAP", 1.0)
+    monkeypatch.setattr(linear_programme, "linprog", generous)
+    monkeypatch.setattr(linear_programme, "LP_GAP", 1.0)
     assert lp_rate(p, q, WithReplacement(2)) <= exact
 
 
 def test_guards_say_what_is_feasible(monkeypatch):
-    monkeypatch.setattr(oracle, "LP_ARCS", 1000)
-    monkeypatch.setattr(oracle, "FLOW_ARCS", 500)
+    monkeypatch.setattr(linear_programme, "LP_ARCS", 1000)
+    monkeypatch.setattr(linear_programme, "FLOW_ARCS", 500)
     p, q = softmax_pair(np.random.default_rng(0), 40)
     with pytest.raises(ValueError, match=r"the LP takes at most 1000 arcs, got 1560\. Feasible: about V=300 at n=2"):
         lp_rate(p, q, WithoutReplacement(2))

@@ -12,8 +12,8 @@ from mdsd_core.schemes import (
     WithReplacement,
     greedy,
 )
-from mdsd_core.transport.oracle import draft_sets, subset_masses
-from mdsd_core.transport.race import SMALL, race_steps
+from mdsd_core.schemes.without_replacement.race import SMALL, race_steps
+from mdsd_core.transport.oracle.linear_programme import draft_sets, subset_masses
 from mdsd_core.transport.subset import optimal_acceptance
 from tests.instances import COMPILED
 from tests.laws import all_schemes, conditioned_sets, exact_steps, relative_error, sequential_sets

@@ -14,9 +14,9 @@ from mdsd_core.schemes import (
     WithReplacement,
     greedy,
 )
-from mdsd_core.transport.oracle import draft_sets, search_subsets, solve_flow, solve_lp
+from mdsd_core.schemes.without_replacement.race import race_steps_reference
+from mdsd_core.transport.oracle.linear_programme import draft_sets, search_subsets, solve_flow, solve_lp
 from mdsd_core.transport.order import ratio_order
-from mdsd_core.transport.race import race_steps_reference
 from mdsd_core.transport.subset import optimal_acceptance, optimal_acceptance_batch
 from mdsd_core.transport.two_laws import without_replacement_gap
 from tests.instances import COMPILED, adversarial_pairs, dirichlet_pair, fewer, random_pairs, softmax_pair

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from mdsd_core.decoding.selection import OptimalSelection, selects
 from mdsd_core.schemes import (
     Deterministic,
     DistinctConditioned,
@@ -15,6 +14,7 @@ from mdsd_core.schemes import (
     greedy,
 )
 from mdsd_core.transport.subset import optimal_acceptance
+from mdsd_core.trees.selection import OptimalSelection, selects
 from mdsd_core.verifiers import UnsupportedScheme
 from tests.instances import adversarial_pairs, fewer, random_pairs
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdsd_core.decoding.drafted import DraftedTree
-from mdsd_core.decoding.tree import EAGLE, DraftTree, ancestor_mask
 from mdsd_core.schemes import NO_DRAFT, WithReplacement
-from tests.decoding.tiny import random_tree
+from mdsd_core.trees.drafted_tree import DraftedTree
+from mdsd_core.trees.shape import EAGLE, DraftTree, ancestor_mask
+from tests.core.trees.shapes import random_tree
 
 trees = st.integers(0, 10**6).map(lambda seed: random_tree(np.random.default_rng(seed), most=30))
 

@@ -8,24 +8,28 @@ IID, SEQ, GREEDY = (
     "TopThenSampled(top=1, sampled=1, replacement=False)",
 )
 TOP = "TopThenSampled(top=1, sampled=2, replacement=True)"
-RRS, WITHOUT = "verifiers/recursive_rejection.py", "verifiers/recursive_rejection_without.py"
+RRS, WITHOUT = (
+    "verifiers/recursive_rejection/with_replacement.py",
+    "verifiers/recursive_rejection/without_replacement.py",
+)
 KSEQ, HUB, CHILDREN = "verifiers/kseq.py", "verifiers/spechub.py", "verifiers/deterministic.py"
 OPTIMAL = "verifiers/optimal.py"
-MATCHING, NODE, DRAW = "verifiers/token_matching.py", "verifiers/_node.py", "verifiers/_residual.py"
-RESIDUAL_TESTS = "tests/verifiers/test_residual.py"
-LARGE_TESTS = "tests/verifiers/test_large_vocabularies.py"
+MATCHING, NODE, DRAW = "verifiers/token_matching.py", "verifiers/node.py", "verifiers/residual.py"
+RESIDUAL_TESTS = "tests/core/verifiers/test_residual.py"
+LARGE_TESTS = "tests/core/verifiers/test_large_vocabularies.py"
 
 
 def lossless(rule, scheme):
-    return f"tests/verifiers/test_losslessness.py::test_output_law_is_lossless_and_acceptance_exact[{rule}-{scheme}]"
+    test = "test_output_law_is_lossless_and_acceptance_exact"
+    return f"tests/core/verifiers/test_losslessness.py::{test}[{rule}-{scheme}]"
 
 
 def follows(rule, scheme):
-    return f"tests/verifiers/test_losslessness.py::test_verify_follows_output_law[{rule}-{scheme}]"
+    return f"tests/core/verifiers/test_losslessness.py::test_verify_follows_output_law[{rule}-{scheme}]"
 
 
 def fault(name):
-    return f"tests/verifiers/test_faults.py::test_{name}"
+    return f"tests/core/verifiers/test_faults.py::test_{name}"
 
 
 def strict(rule):
@@ -155,7 +159,7 @@ VERIFIERS = [
         WITHOUT,
         'scheme.draws("sequential")',
         'scheme.draws("sequential") or scheme.draws("independent")',
-        tests="tests/verifiers/test_interface.py::test_support",
+        tests="tests/core/verifiers/test_interface.py::test_support",
     ),
     mutation(
         "rrs without: acceptance of one draft less",
@@ -167,28 +171,28 @@ VERIFIERS = [
     # acceptance without replacement
     mutation(
         "histories: a token may be rejected twice",
-        "verifiers/_rejections.py",
+        "verifiers/recursive_rejection/exact.py",
         "token[depth], rejected[x], entered = x, True, True",
         "token[depth], rejected[x], entered = x, False, True",
         tests=lossless("rrs_without", "WithoutReplacement(n=3)"),
     ),
     mutation(
         "histories: the first rejection has probability q",
-        "verifiers/_rejections.py",
+        "verifiers/recursive_rejection/exact.py",
         "(w[x] / total - p[x]) * mass_at",
         "(w[x] / total) * mass_at",
         tests=RESIDUAL_TESTS,
     ),
     mutation(
         "table: tokens that are never drafted are left out of Z",
-        "verifiers/_residual_table.py",
+        "verifiers/residual_table.py",
         "np.concatenate(([never], p[::-1]))",
         "np.concatenate(([0.0], p[::-1]))",
         tests=RESIDUAL_TESTS,
     ),
     mutation(
         "bracket: the terms x = y stay in the upper bound",
-        "verifiers/_rejection_bracket.py",
+        "verifiers/recursive_rejection/bracket.py",
         "(chance * above - own_above) / mass_b",
         "(chance * above) / mass_b",
         tests=f"{LARGE_TESTS}::test_bracket_is_narrow_at_any_size",
@@ -196,7 +200,7 @@ VERIFIERS = [
     ),
     mutation(
         "bracket: lower bound from the wrong end of the group",
-        "verifiers/_rejection_bracket.py",
+        "verifiers/recursive_rejection/bracket.py",
         "level = level_b + mass_a * gap",
         "level = level_a + mass_b * gap * 0.9",
         tests=f"{LARGE_TESTS}::test_three_drafts_are_bracketed",
@@ -204,7 +208,7 @@ VERIFIERS = [
     ),
     mutation(
         "sampled histories: a heavy token may be rejected twice",
-        "verifiers/_rejection_sampling.py",
+        "verifiers/recursive_rejection/sampled.py",
         "left_w[chosen] = 0.0",
         "left_w[chosen] = heavy_w[chosen]",
         tests=f"{LARGE_TESTS}::test_intervals_from_sampled_histories_cover",
@@ -212,7 +216,7 @@ VERIFIERS = [
     ),
     mutation(
         "sampled histories: an interval far too narrow",
-        "verifiers/_rejection_sampling.py",
+        "verifiers/recursive_rejection/sampled.py",
         "_STUDENT * means.std(ddof=1) / np.sqrt(_CUBES)",
         "_STUDENT * means.std(ddof=1) / _CUBES",
         tests=f"{LARGE_TESTS}::test_intervals_from_sampled_histories_cover",
@@ -267,7 +271,7 @@ VERIFIERS = [
         RRS,
         'scheme.draws("independent") and scheme.sampled_drafts <= self.most',
         'scheme.draws("independent")',
-        tests="tests/verifiers/test_interface.py::test_support",
+        tests="tests/core/verifiers/test_interface.py::test_support",
     ),
     mutation(
         "spechub: (hub, x) serves x as if (x, hub) had not",
@@ -343,14 +347,14 @@ VERIFIERS = [
     ),
     mutation(
         "inclusion: the race ends too early",
-        "verifiers/_inclusion.py",
+        "schemes/without_replacement/inclusion.py",
         "log((40.0 + 3 * n) / rest, 2)",
         "log(4.0 / rest, 2)",
         tests=lossless("token_matching", SEQ),
     ),
     mutation(
         "inclusion: the start of the race is cut off",
-        "verifiers/_inclusion.py",
+        "schemes/without_replacement/inclusion.py",
         "log(1e-17 / total, 2)",
         "log(1e-3 / total, 2)",
         tests=lossless("token_matching", SEQ),
@@ -482,13 +486,13 @@ VERIFIERS = [
         "schemes/_leading.py",
         "if q[x] > largest[m - 1]:",
         "if q[x] >= largest[m - 1]:",
-        tests="tests/schemes/test_schemes.py::test_top_tokens_break_ties_by_lowest_id",
+        tests="tests/core/schemes/test_schemes.py::test_top_tokens_break_ties_by_lowest_id",
     ),
     mutation(
         "top tokens: a block is looked at only if its first entry is large",
         "schemes/_leading.py",
         "    for i in range(x.size):",
         "    for i in range(1):",
-        tests="tests/schemes/test_schemes.py::test_many_top_tokens_are_found_as_a_few_are",
+        tests="tests/core/schemes/test_schemes.py::test_many_top_tokens_are_found_as_a_few_are",
     ),
 ]

@@ -15,8 +15,8 @@ from mdsd_core.schemes import (
 )
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import Estimate, Optimal, verifier
+from tests.core.verifiers.cases import PAIRS, combinations, label, schemes
 from tests.instances import COMPILED, adversarial_pairs, dirichlet_pair, random_pairs, softmax_pair
-from tests.verifiers.cases import PAIRS, combinations, label, schemes
 
 SIZE = 1000 if COMPILED else 70
 

@@ -22,12 +22,12 @@ from mdsd_core.schemes import (
 from mdsd_core.verifiers import UnsupportedScheme, verifier, verifiers_for
 from mdsd_core.verifiers.deterministic import ChildrenPlan
 from mdsd_core.verifiers.optimal import OptimalPlan
+from tests.core.verifiers.cases import PAIRS, combinations, enumerated, label
+from tests.core.verifiers.decision_tree import LAST, Injected, decision_law
 from tests.instances import one_hot, total_variation
-from tests.verifiers.cases import PAIRS, combinations, enumerated, label
-from tests.verifiers.decision_tree import LAST, Injected, decision_law
 
 HERE = Path(__file__)
-TESTS = HERE.parent.parent
+TESTS = HERE.parents[2]
 
 #: Test files that name the faults they deal with by id.
 LOOP = "decoding/test_faults.py"
@@ -36,9 +36,9 @@ FAMILIES = "decoding/test_families.py"
 METRICS = "decoding/test_metrics.py"
 
 #: Single tests elsewhere.
-DISTRIBUTIONS = "test_distributions.py::"
-LOADING = "models/test_loading.py::"
-ORACLE = "transport/test_oracle.py::"
+DISTRIBUTIONS = "core/test_distributions.py::"
+LOADING = "decoding/models/test_loading.py::"
+ORACLE = "core/transport/test_oracle.py::"
 
 #: Fault id -> a test here (its name after ``test_``), a file that names the fault, ``file::test``, or a reason.
 FAULTS = {
@@ -73,7 +73,7 @@ FAULTS = {
     "D6": LOOP,
     "D7": GENERATE,
     "D8": LOOP,
-    "D9": "test_cli.py::test_bench_names_the_transforms_that_it_applies",
+    "D9": "study/test_cli.py::test_bench_names_the_transforms_that_it_applies",
     "E1": LOOP,
     "E2": LOOP,
     "E3": LOOP,
@@ -113,7 +113,7 @@ FAULTS = {
     "I12": GENERATE,
     "I13": LOOP,
     "I14": LOOP,
-    "I15": "batched/test_faults.py",
+    "I15": "decoding/tensor_rules/test_faults.py",
     "J2": "B17_J2_R4_support_smaller_than_the_number_of_drafts",
     "J4": "B15_J4_extreme_uniforms",
     "J5": "J5_R12_low_precision_inputs",

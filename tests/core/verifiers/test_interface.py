@@ -17,7 +17,7 @@ from mdsd_core.schemes import (
 )
 from mdsd_core.verifiers import UnsupportedScheme, Verifier, verifier, verifiers_for
 from mdsd_core.verifiers.interface import register
-from tests.verifiers.cases import combinations, label, schemes
+from tests.core.verifiers.cases import combinations, label, schemes
 
 NAMES = {"deterministic", "greedy", "kseq", "optimal", "rrs", "rrs_without", "spechub", "token_matching"}
 

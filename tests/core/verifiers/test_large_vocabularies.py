@@ -15,8 +15,8 @@ from mdsd_core.schemes import (
     greedy,
 )
 from mdsd_core.verifiers import Estimate, verifier, verifiers_for
+from tests.core.verifiers.cases import label
 from tests.instances import fewer, softmax_pair
-from tests.verifiers.cases import label
 
 
 class Buffered:
@@ -131,8 +131,8 @@ def test_acceptance_in_real_contexts(smollm2_pair):
 
 def exact_rejection(p, q, draws):
     """P(all drafts without replacement are rejected), by enumeration of all histories."""
-    from mdsd_core.verifiers._rejections import _enumerate
-    from mdsd_core.verifiers._residual_table import ResidualTable
+    from mdsd_core.verifiers.recursive_rejection.exact import _enumerate
+    from mdsd_core.verifiers.residual_table import ResidualTable
 
     table = ResidualTable.of(p, q)
     return _enumerate(table.p, table.w, table.ratio, table.above_p, table.above_w, draws)
@@ -167,8 +167,8 @@ def test_bracket_is_narrow_at_any_size(temperature):
 @pytest.mark.large
 def test_intervals_from_sampled_histories_cover():
     """At level .99, more than 8 misses in 200 are less likely than one in 2,000."""
-    from mdsd_core.verifiers._rejection_sampling import rejection_sampled
-    from mdsd_core.verifiers._residual_table import ResidualTable
+    from mdsd_core.verifiers.recursive_rejection.sampled import rejection_sampled
+    from mdsd_core.verifiers.residual_table import ResidualTable
 
     rng = np.random.default_rng(24)
     assert stats.binom.sf(8, 200, 0.01) < 5e-4
@@ -185,8 +185,8 @@ def test_intervals_from_sampled_histories_cover():
 @pytest.mark.large
 def test_sampled_histories_of_small_supports():
     """All tokens heavy; as many drafts as tokens; histories that are all alike."""
-    from mdsd_core.verifiers._rejection_sampling import rejection_sampled
-    from mdsd_core.verifiers._residual_table import ResidualTable
+    from mdsd_core.verifiers.recursive_rejection.sampled import rejection_sampled
+    from mdsd_core.verifiers.residual_table import ResidualTable
 
     rng = np.random.default_rng(27)
     for V, draws in ((8, 6), (5, 5), (7, 4)):

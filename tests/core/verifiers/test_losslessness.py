@@ -5,9 +5,9 @@ import pytest
 
 from mdsd_core.schemes import DistinctConditioned, TopThenSampled, WithoutReplacement
 from mdsd_core.verifiers import Estimate, Optimal
+from tests.core.verifiers.cases import PAIRS, combinations, enumerated, label
+from tests.core.verifiers.decision_tree import decision_law
 from tests.instances import steep_pairs, total_variation
-from tests.verifiers.cases import PAIRS, combinations, enumerated, label
-from tests.verifiers.decision_tree import decision_law
 
 
 @pytest.mark.large

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from mdsd_core.batched import output_law, runs_on_tensors
+from mdsd_core.decoding.tensor_rules import output_law, runs_on_tensors
 from mdsd_core.schemes import DistinctConditioned, TopThenSampled, WithoutReplacement, WithReplacement
-from mdsd_core.study.settings import Contexts, compare_settings
-from mdsd_core.study.shares import accepted_share
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import UnsupportedScheme, Verifier, interface, verifier, verifiers_for
-from mdsd_core.verifiers._node import Node
-from mdsd_core.verifiers._residual import residual
 from mdsd_core.verifiers.interface import VerificationPlan, register
+from mdsd_core.verifiers.node import Node
+from mdsd_core.verifiers.residual import residual
+from mdsd_study.analysis.acceptance_given_token import accepted_share
+from mdsd_study.analysis.compare_settings import Contexts, compare_settings
+from tests.core.verifiers.cases import enumerated
+from tests.core.verifiers.test_losslessness import test_output_law_is_lossless_and_acceptance_exact as check_lossless
+from tests.core.verifiers.test_losslessness import test_verify_follows_output_law as check_verify
 from tests.decoding.test_losslessness import TREES, check_law
 from tests.instances import random_pairs
-from tests.verifiers.cases import enumerated
-from tests.verifiers.test_losslessness import test_output_law_is_lossless_and_acceptance_exact as check_lossless
-from tests.verifiers.test_losslessness import test_verify_follows_output_law as check_verify
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from mdsd_core.verifiers._rejections import _enumerate, _two
-from mdsd_core.verifiers._residual import draw, residual, residual_mass, rest_mass
-from mdsd_core.verifiers._residual_table import ResidualTable, mass_at, rank_above
+from mdsd_core.verifiers.recursive_rejection.exact import _enumerate, _two
+from mdsd_core.verifiers.residual import draw, residual, residual_mass, rest_mass
+from mdsd_core.verifiers.residual_table import ResidualTable, mass_at, rank_above
+from tests.core.verifiers.cases import PAIRS
+from tests.core.verifiers.decision_tree import LAST
 from tests.instances import dirichlet_pair, softmax_pair
-from tests.verifiers.cases import PAIRS
-from tests.verifiers.decision_tree import LAST
 
 
 def test_draw_is_the_inverse_of_the_cumulative_weights():

@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
-from mdsd_core import _assets, _handbook, prompts
+from mdsd_core import _assets
 from mdsd_core._assets import ASSETS, AssetMissing, asset_file
-from mdsd_core.prompts import HUB_SETS, PROMPT_SETS, HubSet, load_prompts
+from mdsd_core.models import _handbook, prompts
+from mdsd_core.models.prompts import HUB_SETS, PROMPT_SETS, HubSet, load_prompts
 
 COUNTS = {"human_eval": 164, "mt_bench": 80, "asdiv": 2305, "xsum": 1000}
 
@@ -42,7 +43,7 @@ def test_limit_spreads_over_the_set():
 def test_packages_are_not_imported():
     """Their modules have dependencies that are not installed, and code that nobody asked for."""
     code = (
-        "import sys; from mdsd_core.prompts import load_prompts\n"
+        "import sys; from mdsd_core.models.prompts import load_prompts\n"
         f"for name in {list(COUNTS)}: load_prompts(name, limit=1)\n"
         f"print([m for m in {list(ASSETS)} if m in sys.modules])"
     )

@@ -5,10 +5,10 @@ import functools
 import numpy as np
 import torch
 
-from mdsd_core.batched import runs_on_tensors, uniforms_for
+from mdsd_core.decoding.tensor_rules import runs_on_tensors, uniforms_for
 from mdsd_core.verifiers import verifier
-from tests.verifiers.cases import ALL_PAIRS, combinations
-from tests.verifiers.decision_tree import Injected
+from tests.core.verifiers.cases import ALL_PAIRS, combinations
+from tests.core.verifiers.decision_tree import Injected
 
 #: Every (rule, scheme) that runs on tensors.
 ON_TENSORS = [(rule.name, scheme) for rule, scheme in combinations() if runs_on_tensors(rule.name, scheme)]

@@ -3,7 +3,7 @@
 from tests.mutant import mutation
 
 BATCHED = [
-    mutation(f"batched: {name}", f"batched/{file}", *edits, tests=f"tests/batched/{test}")
+    mutation(f"batched: {name}", f"decoding/tensor_rules/{file}", *edits, tests=f"tests/decoding/tensor_rules/{test}")
     for name, file, *edits, test in (
         (
             "rows judged by the p of the first row",

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from mdsd_core import batched
-from mdsd_core.batched import _host
+from mdsd_core.decoding import tensor_rules
+from mdsd_core.decoding.tensor_rules import _host
 from mdsd_core.distributions import check_distribution
 from mdsd_core.schemes import DistinctConditioned, WithoutReplacement, WithReplacement, odds
 from mdsd_core.verifiers import Verdict, verifier
-from tests.batched.cases import (
+from tests.core.verifiers.cases import ALL_PAIRS, label
+from tests.core.verifiers.decision_tree import LAST, decision_law
+from tests.decoding.tensor_rules.cases import (
     ON_TENSORS,
     as_rows,
     everything,
@@ -19,8 +21,6 @@ from tests.batched.cases import (
     sized,
 )
 from tests.instances import softmax_pair, total_variation
-from tests.verifiers.cases import ALL_PAIRS, label
-from tests.verifiers.decision_tree import LAST, decision_law
 
 RULES = sorted({name for name, _ in ON_TENSORS})
 EACH = pytest.mark.parametrize(("name", "scheme"), ON_TENSORS, ids=label)
@@ -45,7 +45,7 @@ def test_all_rules_but_those_that_sort_run_on_tensors():
 def test_output_law_is_lossless(name, scheme):
     for V in range(1, 7):
         p, q, drafts, weights, owner = everything(scheme, V)
-        law = pooled(batched.output_law(name, p, q, drafts, scheme), weights, owner, len(sized(V)))
+        law = pooled(tensor_rules.output_law(name, p, q, drafts, scheme), weights, owner, len(sized(V)))
         for (target, _), emitted in zip(sized(V), law):
             assert total_variation(emitted, target) <= 1e-12
             assert not emitted[target == 0].any()
@@ -59,7 +59,7 @@ def test_output_law_of_float32_rows_is_within_1e_6(name, scheme):
         low_p, low_q = torch.from_numpy(p).float()[None], torch.from_numpy(q).float()[None]
         tuples, weights = scheme.enumerate(check_distribution(low_q[0]))
         one = [x.expand(len(tuples), -1) for x in (low_p, low_q)]  # one row of memory, stride 0
-        law = batched.output_law(name, *one, torch.from_numpy(tuples), scheme)
+        law = tensor_rules.output_law(name, *one, torch.from_numpy(tuples), scheme)
         assert law.dtype == torch.float64
         assert total_variation(weights @ law.numpy(), p) <= 1e-6
         assert total_variation(weights @ law.numpy(), check_distribution(low_p[0])) <= 1e-12
@@ -75,7 +75,7 @@ def test_output_law_of_mixed_rows_is_that_of_the_verifier(name):
     for V in (2, 4, 5):
         pairs = sized(V)
         p, q, drafts, schemes, _ = random_batch(rng, pairs, rng.permutation(np.array(schemes_of(name), object)))
-        law = batched.output_law(name, p, q, drafts, schemes).numpy()
+        law = tensor_rules.output_law(name, p, q, drafts, schemes).numpy()
         for i, scheme in enumerate(schemes):
             given = drafts[i, : scheme.drafts].numpy()
             want = verifier(name).prepare(*pairs[i], scheme).output_law(given)
@@ -89,7 +89,7 @@ def test_verify_of_mixed_rows_is_that_of_the_verifier(name, passes):
         for _ in range(3):
             order = rng.permutation(len(sized(V)))
             batch = random_batch(rng, [sized(V)[i] for i in order], schemes_of(name))
-            assert as_rows(batched.verify(name, *batch)) == row_by_row(name, *batch)
+            assert as_rows(tensor_rules.verify(name, *batch)) == row_by_row(name, *batch)
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -100,7 +100,7 @@ def test_verify_of_larger_vocabularies_is_that_of_the_verifier(name, V, passes):
     for _ in range(3):
         batch = random_batch(rng, pairs, schemes_of(name))
         answers = row_by_row(name, *batch)
-        assert as_rows(batched.verify(name, *batch)) == answers
+        assert as_rows(tensor_rules.verify(name, *batch)) == answers
     assert len({used for _, _, used in answers}) > (name != "token_matching")
 
 
@@ -112,7 +112,7 @@ def test_real_vocabulary_and_float32_rows(name):
     p, q, drafts, schemes, uniforms = random_batch(rng, pairs, schemes_of(name))
     for dtype in (torch.float64, torch.float32):
         batch = p.to(dtype), q.to(dtype), drafts, schemes, uniforms
-        assert as_rows(batched.verify(name, *batch)) == row_by_row(name, *batch)
+        assert as_rows(tensor_rules.verify(name, *batch)) == row_by_row(name, *batch)
 
 
 class _OneRow:
@@ -123,10 +123,10 @@ class _OneRow:
         self.p, self.q = torch.from_numpy(p)[None], torch.from_numpy(q)[None]
 
     def verify(self, drafts, source):
-        values = source.values[source.used : source.used + batched.uniforms_for(self.scheme)]
+        values = source.values[source.used : source.used + tensor_rules.uniforms_for(self.scheme)]
         u = torch.tensor([values], dtype=torch.float64)
         rows = torch.from_numpy(drafts)[None]
-        verdict = batched.verify(self.name, self.p, self.q, rows, self.scheme, u, check=False)
+        verdict = tensor_rules.verify(self.name, self.p, self.q, rows, self.scheme, u, check=False)
         ((token, index, used),) = as_rows(verdict)
         source.used += used
         return Verdict(token, index)
@@ -139,7 +139,7 @@ def test_verify_follows_output_law(name):
     for p, q in [ALL_PAIRS[i] for i in rng.permutation(len(ALL_PAIRS))[: 1 if name == "kseq" else 3]]:
         drafts = scheme.sample(q, rng)
         rows = (torch.from_numpy(x)[None] for x in (p, q, drafts))
-        law = batched.output_law(name, *rows, scheme)[0].numpy()
+        law = tensor_rules.output_law(name, *rows, scheme)[0].numpy()
         assert total_variation(decision_law(_OneRow(name, p, q, scheme), drafts, p.size), law) <= 1e-12
 
 
@@ -150,8 +150,8 @@ def test_extreme_uniforms_give_possible_tokens(name, scheme, passes):
         if _host.on_host(p) and name not in _host.KINDS:  # by the verifier itself, which has such a test
             p, q, drafts = p[:50], q[:50], drafts[:50]
         for u in (0.0, LAST, 1.0 - 2.0**-24):
-            uniforms = torch.full((len(p), batched.uniforms_for(scheme)), u, dtype=torch.float64)
-            tokens = batched.verify(name, p, q, drafts, scheme, uniforms).tokens
+            uniforms = torch.full((len(p), tensor_rules.uniforms_for(scheme)), u, dtype=torch.float64)
+            tokens = tensor_rules.verify(name, p, q, drafts, scheme, uniforms).tokens
             assert ((tokens >= 0) & (tokens < V)).all()
             assert (p.gather(1, tokens[:, None]) > 0.0).all()
 
@@ -160,12 +160,12 @@ def test_extreme_uniforms_give_possible_tokens(name, scheme, passes):
 def test_rules_that_sort_run_row_by_row(name):
     rng = np.random.default_rng(4)
     schemes = [WithReplacement(2), WithReplacement(3), WithoutReplacement(2), DistinctConditioned(2, odds)]
-    assert not batched.runs_on_tensors(name, schemes)
+    assert not tensor_rules.runs_on_tensors(name, schemes)
     for V in (1, 3, 5):
         batch = random_batch(rng, sized(V), schemes)
-        assert as_rows(batched.verify(name, *batch)) == row_by_row(name, *batch)
+        assert as_rows(tensor_rules.verify(name, *batch)) == row_by_row(name, *batch)
         p, q, drafts, each, _ = batch
-        law = batched.output_law(name, p, q, drafts, each).numpy()
+        law = tensor_rules.output_law(name, p, q, drafts, each).numpy()
         for i, scheme in enumerate(each):
             plan = verifier(name).prepare(p[i], q[i], scheme)
             assert law[i].tolist() == plan.output_law(drafts[i, : scheme.drafts].numpy()).tolist()
@@ -183,12 +183,12 @@ def test_a_softmax_of_a_coarser_type_passes_as_in_its_own(name, kind, wide, pass
         p, q = p.double(), q.double()
     scheme = WithReplacement(2) if name == "optimal" else schemes_of(name)[0]
     drafts = torch.from_numpy(np.stack([scheme.sample(row, rng) for row in q]))
-    u = torch.from_numpy(rng.random((5, batched.uniforms_for(scheme))))
+    u = torch.from_numpy(rng.random((5, tensor_rules.uniforms_for(scheme))))
     rows = check_distribution(p, ndim=2), check_distribution(q, ndim=2)
-    want = batched.verify(name, *map(torch.from_numpy, rows), drafts, scheme, u)
-    assert as_rows(batched.verify(name, p, q, drafts, scheme, u)) == as_rows(want)
-    law = batched.output_law(name, *map(torch.from_numpy, rows), drafts, scheme)
-    torch.testing.assert_close(batched.output_law(name, p, q, drafts, scheme), law, atol=1e-14, rtol=0)
+    want = tensor_rules.verify(name, *map(torch.from_numpy, rows), drafts, scheme, u)
+    assert as_rows(tensor_rules.verify(name, p, q, drafts, scheme, u)) == as_rows(want)
+    law = tensor_rules.output_law(name, *map(torch.from_numpy, rows), drafts, scheme)
+    torch.testing.assert_close(tensor_rules.output_law(name, p, q, drafts, scheme), law, atol=1e-14, rtol=0)
     p[3, 0] += 0.25
     with pytest.raises(ValueError, match=r"row 3: p must sum to 1 \(tolerance"):
-        batched.verify(name, p, q, drafts, scheme, u)
+        tensor_rules.verify(name, p, q, drafts, scheme, u)

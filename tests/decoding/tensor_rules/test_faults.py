@@ -1,23 +1,23 @@
 """Faults that batches have had: rows mixed up, padding scored, parameters of another row, shared random streams.
 
-The ids are those of the catalogue in tests/verifiers/test_faults.py.
+The ids are those of the catalogue in tests/core/verifiers/test_faults.py.
 """
 
 import numpy as np
 import pytest
 import torch
 
-from mdsd_core import batched
-from mdsd_core.batched import _host
-from mdsd_core.batched._nodes import Nodes
+from mdsd_core.decoding import tensor_rules
+from mdsd_core.decoding.tensor_rules import _host
+from mdsd_core.decoding.tensor_rules._nodes import Nodes
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.distributions import probabilities as by_row
 from mdsd_core.schemes import Deterministic, WithoutReplacement, WithReplacement, greedy
 from mdsd_core.verifiers import UnsupportedScheme
-from tests.batched.cases import ON_TENSORS, as_rows, padded, random_batch, row_by_row, sized
+from tests.core.verifiers.cases import label
+from tests.core.verifiers.decision_tree import LAST
+from tests.decoding.tensor_rules.cases import ON_TENSORS, as_rows, padded, random_batch, row_by_row, sized
 from tests.instances import softmax_pair
-from tests.verifiers.cases import label
-from tests.verifiers.decision_tree import LAST
 
 RULES = sorted({name for name, _ in ON_TENSORS})
 EACH_RULE = pytest.mark.parametrize("name", RULES)
@@ -37,28 +37,28 @@ def test_A15_G2_rows_of_different_requests_are_not_mixed(name, scheme):
     q = torch.eye(3, dtype=torch.float64)
     p = torch.tensor([[0.2, 0.5, 0.3], [0.6, 0.2, 0.2], [0.1, 0.1, 0.8]], dtype=torch.float64)
     drafts = padded([scheme.sample(q[i], np.random.default_rng(0)) for i in range(3)])
-    torch.testing.assert_close(batched.output_law(name, p, q, drafts, scheme), p, atol=1e-15, rtol=0)
+    torch.testing.assert_close(tensor_rules.output_law(name, p, q, drafts, scheme), p, atol=1e-15, rtol=0)
 
 
 @EACH_RULE
 def test_I12_G4_a_row_does_not_depend_on_the_batch(name):
     p, q, drafts, schemes, u = batch_of(name)
-    whole = as_rows(batched.verify(name, p, q, drafts, schemes, u))
+    whole = as_rows(tensor_rules.verify(name, p, q, drafts, schemes, u))
     for i in range(len(p)):
-        one = batched.verify(name, *(x[i : i + 1] for x in (p, q, drafts, schemes, u)))
+        one = tensor_rules.verify(name, *(x[i : i + 1] for x in (p, q, drafts, schemes, u)))
         assert as_rows(one) == [whole[i]]
     order = np.random.default_rng(1).permutation(len(p))
-    other = batched.verify(name, p[order], q[order], drafts[order], [schemes[i] for i in order], u[order])
+    other = tensor_rules.verify(name, p[order], q[order], drafts[order], [schemes[i] for i in order], u[order])
     assert as_rows(other) == [whole[i] for i in order]
 
 
 def test_G3_a_generator_gives_what_its_own_row_needs():
     schemes = [WithReplacement(1), WithReplacement(4), WithReplacement(2)]
     streams = [np.random.default_rng(i) for i in range(3)]
-    u = batched.draw_uniforms(streams, schemes)
+    u = tensor_rules.draw_uniforms(streams, schemes)
     for i, scheme in enumerate(schemes):
         alone = np.random.default_rng(i)
-        count = batched.uniforms_for(scheme)
+        count = tensor_rules.uniforms_for(scheme)
         assert u[i, :count].tolist() == alone.random(count).tolist()
         assert not u[i, count:].any()
         assert streams[i].bit_generator.state == alone.bit_generator.state
@@ -67,17 +67,17 @@ def test_G3_a_generator_gives_what_its_own_row_needs():
 @EACH_RULE
 def test_G3_uniforms_beyond_those_used_decide_nothing(name):
     p, q, drafts, schemes, u = batch_of(name)
-    verdict = batched.verify(name, p, q, drafts, schemes, u)
+    verdict = tensor_rules.verify(name, p, q, drafts, schemes, u)
     beyond = torch.arange(u.shape[1]) >= verdict.used[:, None]
-    other = batched.verify(name, p, q, drafts, schemes, torch.where(beyond, LAST, u))
+    other = tensor_rules.verify(name, p, q, drafts, schemes, torch.where(beyond, LAST, u))
     assert as_rows(other) == as_rows(verdict)
 
 
 @EACH_RULE
 def test_seeds_give_what_they_give_row_by_row(name):
     p, q, drafts, schemes, _ = batch_of(name)
-    seeded = batched.verify(name, p, q, drafts, schemes, [np.random.default_rng(i) for i in range(len(p))])
-    u = batched.draw_uniforms([np.random.default_rng(i) for i in range(len(p))], schemes)
+    seeded = tensor_rules.verify(name, p, q, drafts, schemes, [np.random.default_rng(i) for i in range(len(p))])
+    u = tensor_rules.draw_uniforms([np.random.default_rng(i) for i in range(len(p))], schemes)
     assert as_rows(seeded) == row_by_row(name, p, q, drafts, schemes, u)
 
 
@@ -85,13 +85,13 @@ def test_seeds_give_what_they_give_row_by_row(name):
 def test_I13_I14_padding_is_never_scored(name):
     p, q, drafts, schemes, u = batch_of(name)
     wide = torch.cat((drafts, torch.full((len(p), 3), -1)), dim=1)
-    assert as_rows(batched.verify(name, p, q, wide, schemes, u)) == as_rows(
-        batched.verify(name, p, q, drafts, schemes, u)
+    assert as_rows(tensor_rules.verify(name, p, q, wide, schemes, u)) == as_rows(
+        tensor_rules.verify(name, p, q, drafts, schemes, u)
     )
     longer = wide.clone()
     longer[1, schemes[1].drafts] = 0
     with pytest.raises(ValueError, match=r"row 1: drafts must hold .* ids and then only -1"):
-        batched.verify(name, p, q, longer, schemes, u)
+        tensor_rules.verify(name, p, q, longer, schemes, u)
 
 
 @EACH_RULE
@@ -102,9 +102,9 @@ def test_B1_B3_bad_rows_raise_and_are_named(name):
             wrong = {"p": p.clone(), "q": q.clone()}
             wrong[which][i, 2] = bad
             with pytest.raises(ValueError, match=rf"row {i}: {which} must"):
-                batched.verify(name, wrong["p"], wrong["q"], drafts, schemes, u)
+                tensor_rules.verify(name, wrong["p"], wrong["q"], drafts, schemes, u)
             with pytest.raises(ValueError, match=rf"row {i}: {which} must"):
-                batched.output_law(name, wrong["p"], wrong["q"], drafts, schemes)
+                tensor_rules.output_law(name, wrong["p"], wrong["q"], drafts, schemes)
 
 
 @pytest.mark.parametrize("name", ["rrs", "rrs_without", "greedy", "token_matching", *RULES])
@@ -115,7 +115,7 @@ def test_B7_NaN_never_becomes_a_token_even_unchecked(name, request, monkeypatch)
     for entries in (slice(None), 0):
         nan = p.clone()
         nan[3, entries] = np.nan
-        assert batched.verify(name, nan, q, drafts, schemes, u, check=False).tokens[3] == -1
+        assert tensor_rules.verify(name, nan, q, drafts, schemes, u, check=False).tokens[3] == -1
 
 
 @EACH_RULE
@@ -125,12 +125,12 @@ def test_G9_bad_drafts_and_uniforms_raise_and_are_named(name):
         wrong = drafts.clone()
         wrong[4, 0] = bad
         with pytest.raises(ValueError, match="row 4: drafts must"):
-            batched.verify(name, p, q, wrong, schemes, u)
+            tensor_rules.verify(name, p, q, wrong, schemes, u)
     for bad in (-0.1, 1.0, np.nan):
         wrong = u.clone()
         wrong[2, 0] = bad
         with pytest.raises(ValueError, match="row 2: uniforms must lie in"):
-            batched.verify(name, p, q, drafts, schemes, wrong)
+            tensor_rules.verify(name, p, q, drafts, schemes, wrong)
 
 
 def test_repeated_and_impossible_drafts_raise():
@@ -138,31 +138,31 @@ def test_repeated_and_impossible_drafts_raise():
     q = torch.tensor([[0.5, 0.5, 0.0, 0.0], [0.4, 0.3, 0.2, 0.1]], dtype=torch.float64)
     u = torch.full((2, 7), 0.5, dtype=torch.float64)
     good = torch.tensor([[0, 1, -1], [2, 0, 1]])
-    batched.verify("rrs_without", p, q, good, WithoutReplacement(3), u)
+    tensor_rules.verify("rrs_without", p, q, good, WithoutReplacement(3), u)
     for row, drafts in ((1, [[0, 1, -1], [2, 2, 1]]), (0, [[0, 2, -1], [2, 0, 1]]), (1, [[0, 1, -1], [2, 0, -1]])):
         with pytest.raises(ValueError, match=f"row {row}: drafts must"):
-            batched.verify("rrs_without", p, q, torch.tensor(drafts), WithoutReplacement(3), u)
+            tensor_rules.verify("rrs_without", p, q, torch.tensor(drafts), WithoutReplacement(3), u)
     for drafts in ([[0, 1], [2, 3]], [[1, 0], [0, 0]]):  # token 0 is always drafted, once
         with pytest.raises(ValueError, match="row 1: drafts must"):
-            batched.verify("greedy", p, q, torch.tensor(drafts), greedy(2), u)
+            tensor_rules.verify("greedy", p, q, torch.tensor(drafts), greedy(2), u)
 
 
 @EACH_RULE
 def test_B10_inputs_are_never_written_and_views_give_the_same(name):
     batch = p, q, drafts, schemes, u = batch_of(name)
-    want = as_rows(batched.verify(name, *batch))
-    law = batched.output_law(name, p, q, drafts, schemes)
+    want = as_rows(tensor_rules.verify(name, *batch))
+    law = tensor_rules.output_law(name, p, q, drafts, schemes)
     before = [x.clone() for x in (p, q, drafts, u)]
-    again = batched.output_law(name, p, q, drafts, schemes)
+    again = tensor_rules.output_law(name, p, q, drafts, schemes)
     again.fill_(0.5)  # what is given out is not the input's memory
     for x, copy in zip((p, q, drafts, u), before):
         assert torch.equal(x, copy)
     strided = [torch.stack((x, x.clone()), dim=2)[..., 1].t().contiguous().t() for x in (p, q, drafts, u)]
     assert not strided[0].is_contiguous()
-    assert as_rows(batched.verify(name, *strided[:3], schemes, strided[3])) == want
-    assert torch.equal(batched.output_law(name, *strided[:3], schemes), law)
+    assert as_rows(tensor_rules.verify(name, *strided[:3], schemes, strided[3])) == want
+    assert torch.equal(tensor_rules.output_law(name, *strided[:3], schemes), law)
     needs_grad = p.clone().requires_grad_()
-    assert as_rows(batched.verify(name, needs_grad, q, drafts, schemes, u)) == want
+    assert as_rows(tensor_rules.verify(name, needs_grad, q, drafts, schemes, u)) == want
 
 
 @EACH_RULE
@@ -174,8 +174,8 @@ def test_B10_memory_that_cannot_be_written_will_do(name):
         array = x.numpy().copy()
         array.flags.writeable = False
         locked.append(torch.from_numpy(array))
-    assert as_rows(batched.verify(name, *locked[:3], schemes, locked[3])) == as_rows(
-        batched.verify(name, p, q, drafts, schemes, u)
+    assert as_rows(tensor_rules.verify(name, *locked[:3], schemes, locked[3])) == as_rows(
+        tensor_rules.verify(name, p, q, drafts, schemes, u)
     )
 
 
@@ -183,40 +183,40 @@ def test_wrong_devices_types_and_shapes_raise():
     p, q, drafts, schemes, u = batch_of("rrs")
     for wrong, name in (((p, q.to("meta"), drafts), "q"), ((p, q, drafts.to("meta")), "drafts")):
         with pytest.raises(ValueError, match=f"{name} must be on the device of p, cpu, got meta"):
-            batched.verify("rrs", *wrong, schemes, u)
+            tensor_rules.verify("rrs", *wrong, schemes, u)
     with pytest.raises(ValueError, match="uniforms must be on the device of p, cpu, got meta"):
-        batched.verify("rrs", p, q, drafts, schemes, u.to("meta"))
+        tensor_rules.verify("rrs", p, q, drafts, schemes, u.to("meta"))
     with pytest.raises(TypeError, match="p must be a torch tensor, got ndarray"):
-        batched.verify("rrs", p.numpy(), q, drafts, schemes, u)
+        tensor_rules.verify("rrs", p.numpy(), q, drafts, schemes, u)
     with pytest.raises(TypeError, match="q must hold real floating-point numbers"):
-        batched.verify("rrs", p, q.long(), drafts, schemes, u)
+        tensor_rules.verify("rrs", p, q.long(), drafts, schemes, u)
     with pytest.raises(TypeError, match="drafts must hold integers"):
-        batched.verify("rrs", p, q, drafts.double(), schemes, u)
+        tensor_rules.verify("rrs", p, q, drafts.double(), schemes, u)
     with pytest.raises(TypeError, match="uniforms must be float64"):
-        batched.verify("rrs", p, q, drafts, schemes, u.float())
+        tensor_rules.verify("rrs", p, q, drafts, schemes, u.float())
     with pytest.raises(TypeError, match="for row 1"):
-        batched.verify("rrs", p, q, drafts, schemes, [np.random.default_rng(0), None, *[None] * 10])
+        tensor_rules.verify("rrs", p, q, drafts, schemes, [np.random.default_rng(0), None, *[None] * 10])
     with pytest.raises(TypeError, match="for row 0"):
-        batched.verify("rrs", p, q, drafts, ["rrs"] * 12, u)
+        tensor_rules.verify("rrs", p, q, drafts, ["rrs"] * 12, u)
     for wrong in ((p[0], q, drafts), (p, q[:, :4], drafts), (p, q, drafts[:3]), (p, q, drafts[:, :2])):
         with pytest.raises(ValueError, match="must have"):
-            batched.verify("rrs", *wrong, schemes, u)
+            tensor_rules.verify("rrs", *wrong, schemes, u)
     with pytest.raises(ValueError, match="uniforms must have shape"):
-        batched.verify("rrs", p, q, drafts, schemes, u[:, :3])
+        tensor_rules.verify("rrs", p, q, drafts, schemes, u[:, :3])
     with pytest.raises(ValueError, match="schemes must have"):
-        batched.verify("rrs", p, q, drafts, schemes[:2], u)
+        tensor_rules.verify("rrs", p, q, drafts, schemes[:2], u)
     with pytest.raises(UnsupportedScheme, match=r"row 1: .*deterministic"):
-        batched.verify("rrs", p[:2], q[:2], drafts[:2], [WithReplacement(1), Deterministic(1)], u[:2])
+        tensor_rules.verify("rrs", p[:2], q[:2], drafts[:2], [WithReplacement(1), Deterministic(1)], u[:2])
     with pytest.raises(KeyError, match="no verifier is named"):
-        batched.verify("nothing", p, q, drafts, schemes, u)
+        tensor_rules.verify("nothing", p, q, drafts, schemes, u)
 
 
 @EACH_RULE
 def test_an_empty_batch(name):
     none = torch.empty((0, 3), dtype=torch.float64)
-    verdict = batched.verify(name, none, none, none.long(), [], none)
+    verdict = tensor_rules.verify(name, none, none, none.long(), [], none)
     assert verdict.tokens.shape == verdict.accepted_index.shape == (0,)
-    assert batched.output_law(name, none, none, none.long(), []).shape == (0, 3)
+    assert tensor_rules.output_law(name, none, none, none.long(), []).shape == (0, 3)
 
 
 @EACH_RULE
@@ -225,7 +225,7 @@ def test_no_rule_asks_the_device_for_a_value(name):
     rng = np.random.default_rng(2)
     p, q, drafts, schemes, u = random_batch(rng, [softmax_pair(rng, 1000) for _ in range(6)], schemes_of(name))
     on_meta = [x.to("meta") for x in (p, q, drafts, u)]
-    verdict = batched.verify(name, *on_meta[:3], schemes, on_meta[3], check=False)
+    verdict = tensor_rules.verify(name, *on_meta[:3], schemes, on_meta[3], check=False)
     assert verdict.tokens.device.type == "meta"
     assert verdict.tokens.shape == (6,)
     nodes = Nodes.of(*on_meta[:3], schemes)
@@ -239,14 +239,14 @@ def test_I15_every_row_has_its_own_temperature():
     logits[0, 3] = logits[0, 9] = 20.0  # a tie: the lower id
     temperatures = [0.0, 1.0, 0.3, 1e-7, 2.0]
     for dtype in (torch.float64, torch.float32):
-        got = batched.probabilities(logits.to(dtype), temperatures)
+        got = tensor_rules.probabilities(logits.to(dtype), temperatures)
         for i, t in enumerate(temperatures):
             want = by_row(logits[i].to(dtype), SamplingParams(temperature=t))
             np.testing.assert_allclose(got[i].numpy(), want, atol=1e-15)
     assert got[0].argmax() == 3
-    one = batched.probabilities(logits, 0.7)
-    assert torch.equal(one, batched.probabilities(logits, [0.7] * 5))
-    assert torch.equal(one, batched.probabilities(logits, torch.full((5,), 0.7, dtype=torch.float64)))
+    one = tensor_rules.probabilities(logits, 0.7)
+    assert torch.equal(one, tensor_rules.probabilities(logits, [0.7] * 5))
+    assert torch.equal(one, tensor_rules.probabilities(logits, torch.full((5,), 0.7, dtype=torch.float64)))
 
 
 def test_bad_logits_and_temperatures_raise():
@@ -255,16 +255,16 @@ def test_bad_logits_and_temperatures_raise():
         wrong = logits.clone()
         wrong[1, 2] = bad
         with pytest.raises(ValueError, match="row 1: logits must be finite"):
-            batched.probabilities(wrong, 1.0)
+            tensor_rules.probabilities(wrong, 1.0)
     nothing = logits.clone()
     nothing[2] = -np.inf
     with pytest.raises(ValueError, match="row 2: logits"):
-        batched.probabilities(nothing, 1.0)
+        tensor_rules.probabilities(nothing, 1.0)
     with pytest.raises(ValueError, match="temperature must be finite"):
-        batched.probabilities(logits, [1.0, -1.0, 1.0])
+        tensor_rules.probabilities(logits, [1.0, -1.0, 1.0])
     with pytest.raises(ValueError, match="one for each row, got 2"):
-        batched.probabilities(logits, [1.0, 1.0])
+        tensor_rules.probabilities(logits, [1.0, 1.0])
     with pytest.raises(ValueError, match="shape"):
-        batched.probabilities(logits[0], 1.0)
+        tensor_rules.probabilities(logits[0], 1.0)
     with pytest.raises(TypeError, match="floating-point"):
-        batched.probabilities(logits.long(), 1.0)
+        tensor_rules.probabilities(logits.long(), 1.0)

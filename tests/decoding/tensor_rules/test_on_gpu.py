@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from mdsd_core import batched
-from mdsd_core.batched._nodes import Nodes
-from tests.batched.cases import ON_TENSORS, as_rows, everything, pooled, random_batch, row_by_row, sized
+from mdsd_core.decoding import tensor_rules
+from mdsd_core.decoding.tensor_rules._nodes import Nodes
+from tests.core.verifiers.cases import label
+from tests.decoding.tensor_rules.cases import ON_TENSORS, as_rows, everything, pooled, random_batch, row_by_row, sized
 from tests.instances import softmax_pair, total_variation
-from tests.verifiers.cases import label
 
 pytestmark = pytest.mark.gpu
 
@@ -27,7 +27,7 @@ def test_output_law_is_lossless(name, scheme):
             usable = slice(None) if dtype == torch.float64 else (rows[1].float() > 0).eq(rows[1] > 0).all(dim=1)
             some = [x[usable] for x in rows]
             kept = np.arange(len(owner)) if dtype == torch.float64 else usable.nonzero()[:, 0].numpy()
-            law = batched.output_law(name, *on_gpu(some, dtype), scheme)
+            law = tensor_rules.output_law(name, *on_gpu(some, dtype), scheme)
             assert law.device.type == "cuda"
             emitted = pooled(law, weights[kept], owner[kept], len(sized(V)))
             for i in np.unique(owner[kept]):
@@ -43,14 +43,14 @@ def test_verify_is_that_of_the_verifier(name, V):
     p, q, drafts, schemes, u = random_batch(rng, pairs, schemes)
     want = row_by_row(name, p, q, drafts, schemes, u)
     device_p, device_q, device_drafts, device_u = on_gpu((p, q, drafts, u))
-    verdict = batched.verify(name, device_p, device_q, device_drafts, schemes, device_u)
+    verdict = tensor_rules.verify(name, device_p, device_q, device_drafts, schemes, device_u)
     assert verdict.tokens.device.type == "cuda"
     assert as_rows(verdict) == want
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_no_rule_waits_for_the_device(name):
-    from mdsd_core.batched._rules import RULES as rules
+    from mdsd_core.decoding.tensor_rules._rules import RULES as rules
 
     rng = np.random.default_rng(1)
     schemes = [scheme for rule, scheme in ON_TENSORS if rule == name]
@@ -70,4 +70,4 @@ def test_a_device_of_its_own_for_the_uniforms_is_refused():
     schemes = [scheme for rule, scheme in ON_TENSORS if rule == "rrs"]
     p, q, drafts, schemes, u = random_batch(rng, sized(4), schemes)
     with pytest.raises(ValueError, match="uniforms must be on the device of p"):
-        batched.verify("rrs", *on_gpu((p, q, drafts)), schemes, u)
+        tensor_rules.verify("rrs", *on_gpu((p, q, drafts)), schemes, u)

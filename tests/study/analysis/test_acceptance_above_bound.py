@@ -5,9 +5,15 @@ import pytest
 from scipy import stats
 
 from mdsd_core.schemes import WithoutReplacement, WithReplacement
-from mdsd_core.study.above import chance_above, skipped_duplicates, skipping_law, verify_skipping, wilson
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import verifier
+from mdsd_study.analysis.acceptance_above_bound import (
+    chance_above,
+    skipped_duplicates,
+    skipping_law,
+    verify_skipping,
+    wilson,
+)
 
 
 def instances(count=60):

@@ -5,12 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mdsd_core.decoding.families import FAMILIES
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import tiny_random_pair
-from mdsd_core.prompts import Prompt
+from mdsd_core.models.prompts import Prompt
 from mdsd_core.schemes import WithoutReplacement, WithReplacement
-from mdsd_core.study.settings import (
+from mdsd_core.schemes.names import FAMILIES
+from mdsd_core.verifiers import Estimate, verifier
+from mdsd_study.analysis.compare_settings import (
     Contexts,
     RoundCost,
     best_setting,
@@ -20,7 +21,6 @@ from mdsd_core.study.settings import (
     draw_settings,
     round_cost,
 )
-from mdsd_core.verifiers import Estimate, verifier
 
 
 def contexts(windows, prompts=("a", "a", "b"), V=5):

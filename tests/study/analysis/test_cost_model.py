@@ -8,14 +8,14 @@ import pytest
 
 from mdsd_core.decoding import DraftTree, ModelDrafter, PromptLookup
 from mdsd_core.decoding.generate import as_scorer
-from mdsd_core.decoding.rules import tree_rule
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import tiny_random_pair
 from mdsd_core.schemes import WithReplacement
-from mdsd_core.study import cost
-from mdsd_core.study.cost import PassCost, RoundCost, best_tree, branchings, check_prediction
-from mdsd_core.study.trees import record_rounds
+from mdsd_core.trees.rules import tree_rule
 from mdsd_core.verifiers import verifier
+from mdsd_study.analysis import cost_model
+from mdsd_study.analysis.cost_model import PassCost, RoundCost, best_tree, branchings, check_prediction
+from mdsd_study.analysis.drawn_rounds import record_rounds
 
 COST = RoundCost(PassCost((1, 5, 21), (0.10, 0.12, 0.20)), PassCost((1, 4), (0.05, 0.08)), 0.001, 0.002, 0.003)
 
@@ -97,31 +97,31 @@ class SlowScorer:
 def test_measured_passes_see_what_a_pass_costs():
     pair = tiny_random_pair()
     scorer = as_scorer(pair.target)
-    slow = cost.measure_pass(SlowScorer(scorer), [5, 6, 7], (1, 17, 33), repeats=5)
+    slow = cost_model.measure_pass(SlowScorer(scorer), [5, 6, 7], (1, 17, 33), repeats=5)
     assert slow.tokens == (1, 17, 33)
     # sleeping takes at least what was asked for; the machine may add to it
     assert slow.of(33) >= 0.035
     assert slow.of(33) - slow.of(1) > 0.02
-    found = cost.measure_proposal(PromptLookup(257), [5, 6, 7, 5, 6], 2, repeats=3)
+    found = cost_model.measure_proposal(PromptLookup(257), [5, 6, 7, 5, 6], 2, repeats=3)
     assert found.tokens == (1, 2)
     assert min(found.seconds) > 0
     with pytest.raises(ValueError, match="at least 4 different tokens"):
-        cost.measure_proposal(PromptLookup(257), [5, 6, 5, 6], 4)
-    assert 0 < cost.measure_keep(scorer, [5, 6, 7], repeats=3) < 1
+        cost_model.measure_proposal(PromptLookup(257), [5, 6, 5, 6], 4)
+    assert 0 < cost_model.measure_keep(scorer, [5, 6, 7], repeats=3) < 1
     rng, logits, scheme = np.random.default_rng(0), np.linspace(0, 1, 257), WithReplacement(2)
-    assert 0 < cost.measure_draw(logits, scheme, SamplingParams(), rng) < 1
-    assert 0 < cost.measure_verdict(logits, logits, scheme, verifier("rrs"), SamplingParams(), rng) < 1
+    assert 0 < cost_model.measure_draw(logits, scheme, SamplingParams(), rng) < 1
+    assert 0 < cost_model.measure_verdict(logits, logits, scheme, verifier("rrs"), SamplingParams(), rng) < 1
 
 
 def test_every_measurement_reads_the_clock_it_is_given():
     ticks = itertools.count().__next__  # one second passes between any two looks
     pair, rng = tiny_random_pair(5), np.random.default_rng(0)
     scorer, logits, scheme = as_scorer(pair.target), np.linspace(0, 1, 5), WithReplacement(2)
-    assert cost.measure_pass(scorer, [1, 2, 3], (1, 4), repeats=2, clock=ticks).seconds == (1, 1)
-    assert cost.measure_proposal(PromptLookup(5), [1, 2, 1], 2, repeats=2, clock=ticks).seconds == (1, 1)
-    assert cost.measure_keep(scorer, [1, 2, 3], repeats=2, clock=ticks) == 1
-    assert cost.measure_draw(logits, scheme, SamplingParams(), rng, clock=ticks) == 1
-    assert cost.measure_verdict(logits, logits, scheme, verifier("rrs"), SamplingParams(), rng, clock=ticks) == 1
+    assert cost_model.measure_pass(scorer, [1, 2, 3], (1, 4), repeats=2, clock=ticks).seconds == (1, 1)
+    assert cost_model.measure_proposal(PromptLookup(5), [1, 2, 1], 2, repeats=2, clock=ticks).seconds == (1, 1)
+    assert cost_model.measure_keep(scorer, [1, 2, 3], repeats=2, clock=ticks) == 1
+    assert cost_model.measure_draw(logits, scheme, SamplingParams(), rng, clock=ticks) == 1
+    assert cost_model.measure_verdict(logits, logits, scheme, verifier("rrs"), SamplingParams(), rng, clock=ticks) == 1
 
 
 def test_walks_of_recorded_trees_count_decisions_and_take_a_round_s_time():
@@ -136,9 +136,9 @@ def test_walks_of_recorded_trees_count_decisions_and_take_a_round_s_time():
     ticks = itertools.count().__next__
     node, path = (tree_rule(name, verifier("optimal")) for name in ("node", "path"))
     # drafts of the target itself are all accepted: two decisions, none at the leaf; one second for all four rounds
-    assert cost.measure_walks(node, recorded(pair.target), rng, clock=ticks) == (1 / 4, 2.0)
+    assert cost_model.measure_walks(node, recorded(pair.target), rng, clock=ticks) == (1 / 4, 2.0)
     rejected = recorded(pair.draft)
-    by_node, by_path = (cost.measure_walks(rule, rejected, rng, repeats=200)[1] for rule in (node, path))
+    by_node, by_path = (cost_model.measure_walks(rule, rejected, rng, repeats=200)[1] for rule in (node, path))
     assert 1 <= by_node < by_path <= 3  # the path rule looks below drafts that are rejected in the end
     with pytest.raises(ValueError, match="rounds must hold at least one round"):
-        cost.measure_walks(node, [], rng)
+        cost_model.measure_walks(node, [], rng)

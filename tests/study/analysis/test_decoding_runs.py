@@ -10,9 +10,9 @@ from mdsd_core.decoding import ModelDrafter, generate
 from mdsd_core.decoding.generate import as_scorer
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import tiny_random_pair
-from mdsd_core.prompts import Prompt
-from mdsd_core.study import decoding_runs
-from mdsd_core.study.decoding_runs import (
+from mdsd_core.models.prompts import Prompt
+from mdsd_study.analysis import decoding_runs
+from mdsd_study.analysis.decoding_runs import (
     Cell,
     RunStore,
     acceptance_at_depth,

@@ -11,7 +11,10 @@ from mdsd_core.schemes import (
     WithReplacement,
     greedy,
 )
-from mdsd_core.study.design import (
+from mdsd_core.transport.oracle.linear_programme import lp_rate
+from mdsd_core.transport.subset import optimal_acceptance
+from mdsd_core.verifiers import verifier
+from mdsd_study.analysis.draft_design import (
     Arm,
     FollowTheLeader,
     arm_rates,
@@ -24,9 +27,6 @@ from mdsd_core.study.design import (
     regret,
     tempered,
 )
-from mdsd_core.transport.oracle import lp_rate
-from mdsd_core.transport.subset import optimal_acceptance
-from mdsd_core.verifiers import verifier
 
 
 def test_tempered_is_a_softmax_at_another_temperature():

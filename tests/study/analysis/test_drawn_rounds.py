@@ -7,9 +7,17 @@ from mdsd_core.decoding import DraftTree, ModelDrafter, generate
 from mdsd_core.decoding.generate import as_scorer
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import tiny_random_pair
-from mdsd_core.study import trees
-from mdsd_core.study.rounds import RoundRule
-from mdsd_core.study.trees import draw_residual, draw_round, layout, record_rounds, rule_style, shown, telling_round
+from mdsd_study.analysis import drawn_rounds
+from mdsd_study.analysis.drawn_rounds import (
+    draw_residual,
+    draw_round,
+    layout,
+    record_rounds,
+    rule_style,
+    shown,
+    telling_round,
+)
+from mdsd_study.analysis.rounds import RoundRule
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +75,10 @@ def test_the_picture_names_every_node_and_what_became_of_it(rounds):
     assert len(last.texts) == len(one.tree) + 1
     assert {shown(str(t)) for t in [*one.tree.tokens, one.walk.token]} == set(texts)
     colours = [t.get_color() for t in last.texts]
-    assert colours.count(trees._ACCEPTED) == one.accepted + 1
+    assert colours.count(drawn_rounds._ACCEPTED) == one.accepted + 1
     judged = [n for n in range(1, len(one.tree)) if one.tree.parents[n] in (0, *one.walk.path)]
-    assert colours.count(trees._REJECTED) == len(judged) - one.accepted
-    assert colours[-1] == trees._FINAL
+    assert colours.count(drawn_rounds._REJECTED) == len(judged) - one.accepted
+    assert colours[-1] == drawn_rounds._FINAL
     for ax, rows in ((fig.axes[0], one.q), (fig.axes[1], one.p)):
         for node in range(1, len(one.tree)):
             assert ax.texts[node].get_text().endswith(f"{rows[one.tree.parents[node]][one.tree.tokens[node]]:.2f}")

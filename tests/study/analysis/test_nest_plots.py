@@ -5,9 +5,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from mdsd_core.schemes import DistinctConditioned, TopThenSampled, WithoutReplacement
-from mdsd_core.study.nest import closed_share, draw_nest, measure_plan, shape_of, sums_in_order
 from mdsd_core.transport.marginal import optimal_marginal
-from mdsd_core.transport.nested import nested_plan
+from mdsd_core.transport.nest import nested_plan
+from mdsd_study.analysis.nest_plots import closed_share, draw_nest, measure_plan, shape_of, sums_in_order
 from tests.instances import random_pair, softmax_pair, steep_pairs
 
 SCHEMES = {

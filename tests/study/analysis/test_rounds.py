@@ -7,18 +7,19 @@ import numpy as np
 import pytest
 
 from mdsd_core.decoding import NGramDrafter, PromptLookup, WittenBellTrigram, generate
-from mdsd_core.decoding.drafters import ModelDrafter
-from mdsd_core.decoding.families import FAMILIES, scheme_family
+from mdsd_core.decoding.drafters.base import ModelDrafter
 from mdsd_core.decoding.generate import as_scorer
-from mdsd_core.decoding.rules import tree_rule
-from mdsd_core.decoding.tree import DraftTree
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import tiny_random_pair
 from mdsd_core.schemes import WithoutReplacement, WithReplacement
-from mdsd_core.study import rounds as subject
-from mdsd_core.study.contexts import Continuation
-from mdsd_core.study.forcing import Position
-from mdsd_core.study.rounds import (
+from mdsd_core.schemes.names import FAMILIES, scheme_family
+from mdsd_core.trees.rules import tree_rule
+from mdsd_core.trees.shape import DraftTree
+from mdsd_core.verifiers import UnsupportedScheme, verifier, verifiers_for
+from mdsd_study.analysis import rounds as subject
+from mdsd_study.analysis.acceptance_given_token import accepted_share, selected_share
+from mdsd_study.analysis.drawn_rounds import record_rounds
+from mdsd_study.analysis.rounds import (
     RoundRule,
     Rounds,
     drafted_positions,
@@ -26,9 +27,8 @@ from mdsd_core.study.rounds import (
     shares_of_texts,
     tails,
 )
-from mdsd_core.study.shares import accepted_share, selected_share
-from mdsd_core.study.trees import record_rounds
-from mdsd_core.verifiers import UnsupportedScheme, verifier, verifiers_for
+from mdsd_study.measure.teacher_forcing import Position
+from mdsd_study.measure.texts import Continuation
 from tests.decoding.oracle import Remembering, Selecting, enumerate_runs, make_loop
 from tests.decoding.tiny import TableModel
 from tests.instances import random_pairs

@@ -10,8 +10,8 @@ from pathlib import Path
 import distributed
 import pytest
 
-from mdsd_core.study.measure import SweepIncomplete, SweepPlan, measure
-from mdsd_core.study.pairs import Pair, find_pair
+from mdsd_study.measure import SweepIncomplete, SweepPlan, measure
+from mdsd_study.measure.pairs import Pair, find_pair
 
 PLAN = SweepPlan(
     (find_pair("tiny-random"),),
@@ -97,7 +97,7 @@ def test_a_killed_sweep_goes_on_where_it_was(alone, tmp_path):
     ]
     arguments += ["--rule", "with_replacement:rrs", "--rule", "without_replacement:rrs_without", "--workers", "0"]
     program = (
-        "import sys, time, mdsd_core.study.measure.store as store; from mdsd_core.cli import app\n"
+        "import sys, time, mdsd_study.measure.store as store; from mdsd_study.cli import app\n"
         "write = store.Store.write\n"
         "store.Store.write = lambda *a: (write(*a), time.sleep(0.2))\n"  # so that the kill falls into the middle
         "app(sys.argv[1:])"

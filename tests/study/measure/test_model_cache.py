@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from mdsd_core.decoding import counted
-from mdsd_core.decoding.ngram import WittenBellTrigram
+from mdsd_core.decoding.drafters import packaged_trigram
+from mdsd_core.decoding.drafters.ngram import WittenBellTrigram
 from mdsd_core.models import load_model
 
 
@@ -16,14 +16,14 @@ def test_the_packaged_trigram_is_counted_once(tmp_path, monkeypatch):
         asked.append(name)
         return [SimpleNamespace(text="the cat sat on the mat, the cat sat")]
 
-    monkeypatch.setattr(counted, "load_prompts", prompts)
-    monkeypatch.setattr(counted, "cache_dir", lambda: tmp_path)
+    monkeypatch.setattr(packaged_trigram, "load_prompts", prompts)
+    monkeypatch.setattr(packaged_trigram, "cache_dir", lambda: tmp_path)
     target = load_model("tiny-random")
-    first = counted.trigram(target)
-    assert asked == list(counted.NGRAM_TEXTS)
+    first = packaged_trigram.trigram(target)
+    assert asked == list(packaged_trigram.NGRAM_TEXTS)
     (kept,) = (tmp_path / "ngram").iterdir()
-    again = counted.trigram(target)
-    assert asked == list(counted.NGRAM_TEXTS)
+    again = packaged_trigram.trigram(target)
+    assert asked == list(packaged_trigram.NGRAM_TEXTS)
     context = target.encode("the c")
     assert again.distribution(context).tolist() == first.distribution(context).tolist()
     assert again.distribution(context).argmax() == target.encode("the cat")[-2]

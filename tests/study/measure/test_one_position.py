@@ -13,9 +13,9 @@ from mdsd_core.schemes import (
     greedy,
     odds,
 )
-from mdsd_core.study.measure.context import measure_context
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import Estimate, verifier, verifiers_for
+from mdsd_study.measure.one_position import measure_context
 
 SCHEMES = [
     *(WithReplacement(n) for n in (1, 2, 3)),

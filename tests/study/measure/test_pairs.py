@@ -5,9 +5,9 @@ import json
 import pytest
 
 from mdsd_core.models import tiny_random_pair
-from mdsd_core.prompts import HUB_SETS, HubSet
-from mdsd_core.study.measure import SweepPlan, measure
-from mdsd_core.study.pairs import Pair, find_pair, packaged_pairs, read_config
+from mdsd_core.models.prompts import HUB_SETS, HubSet
+from mdsd_study.measure import SweepPlan, measure
+from mdsd_study.measure.pairs import Pair, find_pair, packaged_pairs, read_config
 
 
 def test_the_pairs_of_both_papers_are_there():

@@ -7,27 +7,19 @@ from functools import partial
 import numpy as np
 import pytest
 
-from mdsd_core.decoding.families import scheme_of
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import ModelMissing, load_pair
-from mdsd_core.prompts import load_prompts
-from mdsd_core.study.contexts import draw_continuations, store_reference
-from mdsd_core.study.forcing import positions
-from mdsd_core.study.measure import (
-    BOUND,
-    COLUMNS,
-    SettingsDiffer,
-    SweepIncomplete,
-    SweepPlan,
-    measure,
-    sources,
-)
-from mdsd_core.study.measure import store as store_module
-from mdsd_core.study.measure.table import SCHEMA, SUMMARY, summarize
-from mdsd_core.study.pairs import Pair, find_pair
-from mdsd_core.study.statistics import bootstrap_mean
+from mdsd_core.models.prompts import load_prompts
+from mdsd_core.schemes.names import scheme_of
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import verifier
+from mdsd_study.measure import BOUND, COLUMNS, SettingsDiffer, SweepIncomplete, SweepPlan, measure, model_cache
+from mdsd_study.measure import store as store_module
+from mdsd_study.measure.pairs import Pair, find_pair
+from mdsd_study.measure.table import SCHEMA, SUMMARY, summarize
+from mdsd_study.measure.teacher_forcing import positions
+from mdsd_study.measure.texts import draw_continuations, store_reference
+from mdsd_study.statistics import bootstrap_mean
 
 TINY = find_pair("tiny-random")
 RULES = (("with_replacement", "rrs"), ("without_replacement", "rrs_without"), ("greedy", "greedy"))
@@ -122,7 +114,7 @@ def test_texts_drawn_before_are_not_drawn_again(tmp_path, plan, monkeypatch):
     measure(plan, tmp_path / "out")
     for path in (tmp_path / "out" / "prompts").rglob("*.parquet"):
         path.unlink()
-    monkeypatch.setattr("mdsd_core.study.measure.work.draw_continuations", None)
+    monkeypatch.setattr("mdsd_study.measure.work.draw_continuations", None)
     assert measure(plan, tmp_path / "out").computed == 9
 
 
@@ -141,8 +133,8 @@ def test_a_folder_belongs_to_one_sweep(tmp_path, plan, monkeypatch):
 
 def test_fixed_texts_are_labelled_and_shared_by_the_temperatures(tmp_path, plan, monkeypatch):
     passes = []
-    forced = "mdsd_core.study.measure.sources.forced_logits"
-    original = sources.forced_logits
+    forced = "mdsd_study.measure.model_cache.forced_logits"
+    original = model_cache.forced_logits
     monkeypatch.setattr(forced, lambda model, text: passes.append((model.name, text.key)) or original(model, text))
     plan = dataclasses.replace(
         plan, prompts=2, temperatures=(0.5, 1.0), text_temperature=0.5, draft_temperatures=(1.0,)
@@ -159,9 +151,11 @@ def test_fixed_texts_are_labelled_and_shared_by_the_temperatures(tmp_path, plan,
 def test_a_model_is_loaded_once(tmp_path, plan, monkeypatch):
     loaded = []
     for name in ("load_model", "load_pair"):
-        load = getattr(sources, name)
-        monkeypatch.setattr(sources, name, lambda *a, load=load, name=name, **k: loaded.append(name) or load(*a, **k))
-    monkeypatch.setattr(sources, "_LOADED", [])
+        load = getattr(model_cache, name)
+        monkeypatch.setattr(
+            model_cache, name, lambda *a, load=load, name=name, **k: loaded.append(name) or load(*a, **k)
+        )
+    monkeypatch.setattr(model_cache, "_LOADED", [])
     several = dataclasses.replace(plan, prompts=3, temperatures=(0.5, 1.0))  # two batches of texts, six texts
     measure(several, tmp_path / "out")
     assert loaded == ["load_model", "load_pair"]  # one target, one draft to it

@@ -10,9 +10,10 @@ from transformers import GPT2Config, LlamaConfig
 
 from mdsd_core.distributions import SamplingParams, draw_token, probabilities
 from mdsd_core.models import LanguageModel, byte_tokenizer, random_model, tiny_random_pair
-from mdsd_core.prompts import Prompt
-from mdsd_core.study import contexts
-from mdsd_core.study.contexts import (
+from mdsd_core.models.prompts import Prompt
+from mdsd_study.measure import texts as contexts
+from mdsd_study.measure.teacher_forcing import forced_logits, positions
+from mdsd_study.measure.texts import (
     Continuation,
     contexts_file,
     draw_continuations,
@@ -23,7 +24,6 @@ from mdsd_core.study.contexts import (
     thinned,
     write_contexts,
 )
-from mdsd_core.study.forcing import forced_logits, positions
 
 PARAMS = SamplingParams(temperature=0.8, top_p=0.95)
 
@@ -245,7 +245,7 @@ def test_command(small_world, monkeypatch, capsys):
 @pytest.mark.model
 def test_stored_reference_contexts(pytestconfig, smollm2):
     """What lies under reference/: the right prompts, all tokens within the vocabulary, ends where a text ends."""
-    from mdsd_core.prompts import load_prompts
+    from mdsd_core.models.prompts import load_prompts
 
     for profile, name in [(profile, name) for profile in ("ci", "quick") for name in ("mt_bench", "human_eval")]:
         path = contexts_file(pytestconfig.rootpath / "reference", profile, smollm2.name, name, SamplingParams(0.7))

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from mdsd_core.study.claims import CLAIMS
-from mdsd_core.study.published import PAPERS
-from mdsd_core.study.results import read_results
-from mdsd_core.study.sources import SCORES, At, Change, Share, Sum, Turn
-from mdsd_core.study.verdicts import CONDITION, FAILS, HOLDS, OPEN, UNSEEN, UNTESTED, Above, AtMost, judge
-from tools.pages.scorecard import read_recorded
-from tools.project import HERE
+from mdsd_study.report.published import PAPERS
+from mdsd_study.report.results import read_results
+from mdsd_study.report.scorecard.claim_values import SCORES, At, Change, Share, Sum, Turn
+from mdsd_study.report.scorecard.claims import CLAIMS
+from mdsd_study.report.scorecard.verdicts import CONDITION, FAILS, HOLDS, OPEN, UNSEEN, UNTESTED, Above, AtMost, judge
+from mdsd_study.tools.notebooks.project import HERE
+from mdsd_study.tools.pages.scorecard import read_recorded
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 EVIDENCE = [(claim, evidence) for claim in CLAIMS for evidence in claim.evidence]
 EACH = pytest.mark.parametrize(
     ("claim", "evidence"), EVIDENCE, ids=[f"{c.key}-{i}" for i, (c, _) in enumerate(EVIDENCE)]

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from mdsd_core.study.cells import Cell
-from mdsd_core.study.conditions import CHANCE, conditions
+from mdsd_study.report.scorecard.cells import Cell
+from mdsd_study.report.scorecard.conditions import CHANCE, conditions
 
 
 def cells(**properties):

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from mdsd_core.study.figures import PALETTE, save_figure, use_style
+from mdsd_study.report.figures import PALETTE, save_figure, use_style
 
 
 def draw():

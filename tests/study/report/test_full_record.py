@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from mdsd_core.study.records import full_results, read_record
-from mdsd_core.study.statistics import ENOUGH_PROMPTS
+from mdsd_study.report.recorded_runs import full_results, read_record
+from mdsd_study.statistics import ENOUGH_PROMPTS
 
-REFERENCE = Path(__file__).resolve().parents[2] / "reference"
+REFERENCE = Path(__file__).resolve().parents[3] / "reference"
 
 
 def full(name):

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from mdsd_core.study.records import full_results, read_record, recorded_file, write_record
-from mdsd_core.study.results import exact, write_results
-from tools.keep_record import keep_record
-from tools.project import Project, ProjectError
+from mdsd_study.report.recorded_runs import full_results, read_record, recorded_file, write_record
+from mdsd_study.report.results import exact, write_results
+from mdsd_study.tools.notebooks.project import Project, ProjectError
+from mdsd_study.tools.reference.keep_record import keep_record
 
 ROWS = [{"cell": "a", "speed": 2.0}, {"cell": "b", "speed": 3.0}]
 

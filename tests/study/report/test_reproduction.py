@@ -1,7 +1,7 @@
 import pytest
 
-from mdsd_core.study.reproduction import compare_results
-from mdsd_core.study.results import Results, Value, estimate, exact, timing
+from mdsd_study.report.reproduction import compare_results
+from mdsd_study.report.results import Results, Value, estimate, exact, timing
 
 
 def results(parameters=None, profile="ci", **values):

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from mdsd_core.study.results import estimate, exact, read_results, timing, write_results
+from mdsd_study.report.results import estimate, exact, read_results, timing, write_results
 
 
 def entry(**changes):

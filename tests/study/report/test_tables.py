@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdsd_core.study.results import estimate, exact
-from mdsd_core.study.statistics import holm, paired_p_value
-from mdsd_core.study.tables import compare_rules, mark_of, mean_of, percent, percent_of, values_of
+from mdsd_study.report.results import estimate, exact
+from mdsd_study.report.tables import compare_rules, mark_of, mean_of, percent, percent_of, values_of
+from mdsd_study.statistics import holm, paired_p_value
 
 A, B = ("greedy", "greedy"), ("greedy", "bound")
 

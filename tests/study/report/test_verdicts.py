@@ -2,10 +2,10 @@
 
 import pytest
 
-from mdsd_core.study.cells import Cell
-from mdsd_core.study.results import Results, estimate, exact, timing
-from mdsd_core.study.sources import At, Change, Share, Sum, Turn, Values
-from mdsd_core.study.verdicts import (
+from mdsd_study.report.results import Results, estimate, exact, timing
+from mdsd_study.report.scorecard.cells import Cell
+from mdsd_study.report.scorecard.claim_values import At, Change, Share, Sum, Turn, Values
+from mdsd_study.report.scorecard.verdicts import (
     ABSENT,
     CONDITION,
     FAILS,

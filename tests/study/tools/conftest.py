@@ -3,13 +3,13 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tools.project import Project
+from mdsd_study.tools.notebooks.project import Project
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[3]
 
 PARAMETERS = 'profile = "quick"\nseed = 0'
 RESULTS = """
-from mdsd_core.study.results import exact, write_results
+from mdsd_study.report.results import exact, write_results
 
 parameters = {{"profile": profile, "seed": seed}}
 write_results("{name}", profile, {{"rate": exact(0.75, atol=1e-4)}}, parameters)

@@ -6,16 +6,16 @@ import subprocess
 import nbformat
 import pytest
 
-from tests.tools.conftest import REPOSITORY, make_project, write_notebook
-from tools.build_book import build
-from tools.project import ProjectError
-from tools.run_notebooks import run
-from tools.scan_html import broken_links, outside_requests, read_page
-from tools.stage import refuse_executed, repository_address, stage_book
+from mdsd_study.tools.build_book import build
+from mdsd_study.tools.check.scan_html import broken_links, outside_requests, read_page
+from mdsd_study.tools.notebooks.project import ProjectError
+from mdsd_study.tools.notebooks.run_notebooks import run
+from mdsd_study.tools.stage import refuse_executed, repository_address, stage_book
+from tests.study.tools.conftest import REPOSITORY, make_project, write_notebook
 
 DRAW = """
 from matplotlib.figure import Figure
-from mdsd_core.study.figures import save_figure
+from mdsd_study.report.figures import save_figure
 
 fig = Figure(figsize=(3, 2))
 fig.add_subplot().plot([0, 1])

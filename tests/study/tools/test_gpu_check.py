@@ -1,6 +1,6 @@
 """The record of `make gpu-check`, as far as it goes without a GPU."""
 
-from tools.gpu_check import read_report, run_benchmark
+from mdsd_study.tools.check.gpu_check import read_report, run_benchmark
 
 
 def test_a_benchmark_is_read_or_says_why_not():

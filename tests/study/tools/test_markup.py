@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from mdsd_core.study.results import Results, estimate, exact
-from tools.markup import add_provenance, fill_numbers
-from tools.project import ProjectError
+from mdsd_study.report.results import Results, estimate, exact
+from mdsd_study.tools.markup import add_provenance, fill_numbers
+from mdsd_study.tools.notebooks.project import ProjectError
 
 FACTS = {
     "version": "1.2",

@@ -2,9 +2,9 @@
 
 import re
 
-from mdsd_core.prompts import PROMPT_SETS
-from tools.pages import architecture, cards, documents, faults
-from tools.project import HERE
+from mdsd_core.models.prompts import PROMPT_SETS
+from mdsd_study.tools.notebooks.project import HERE
+from mdsd_study.tools.pages import architecture, cards, documents, faults
 
 
 def test_every_fault_within_scope_is_on_the_list_once():
@@ -29,15 +29,15 @@ def test_the_drawing_shows_every_import():
     uses = architecture.imports(HERE)
     assert set(uses) == set(architecture.PLACES) == set(architecture.WORDS)
     assert {"distributions", "schemes", "verifiers"} <= uses["decoding"]
-    lower, across = architecture.down(uses), architecture.up(uses)
+    lower = architecture.down(uses)
     for part, used in uses.items():
         followed, seen = {part}, set()
         while followed:
             seen |= followed
             followed = {name for one in followed for name in lower[one]} - seen
-        assert used - across[part] <= seen, part
+        assert used <= seen, part
     drawing = architecture.draw(uses)
-    assert drawing.count("<line ") == sum(map(len, lower.values())) + sum(map(len, across.values()))
+    assert drawing.count("<line ") == sum(map(len, lower.values()))
     assert all(f">{part}</text>" in drawing for part in uses)
 
 
@@ -45,8 +45,10 @@ def test_the_drawing_knows_which_parts_need_torch():
     needs = re.compile(r"^\s*(import|from) (torch|transformers)\b", re.MULTILINE)
     uses, heavy = architecture.imports(HERE), set()
     for part in uses:
-        place = HERE.root / "mdsd_core" / part
-        sources = place.rglob("*.py") if place.is_dir() else [place.with_suffix(".py")]
+        places = [HERE.root / package / part for package in ("mdsd_core", "mdsd_study")]
+        sources = [
+            path for place in places for path in [*place.rglob("*.py"), place.with_suffix(".py")] if path.is_file()
+        ]
         if any(needs.search(path.read_text(encoding="utf-8")) for path in sources):
             heavy.add(part)
     for _ in uses:
@@ -54,21 +56,13 @@ def test_the_drawing_knows_which_parts_need_torch():
     assert heavy == architecture.HEAVY
 
 
-def test_the_page_explains_the_dashed_arrows():
-    across = {(part, name) for part, used in architecture.up(architecture.imports(HERE)).items() for name in used}
-    assert across == {("schemes", "transport"), ("transport", "verifiers")}, "say it in architecture.md"
+def test_no_part_uses_one_that_stands_no_lower():
+    assert not {part: used for part, used in architecture.up(architecture.imports(HERE)).items() if used}
+
+
+def test_the_library_knows_nothing_of_the_study():
     root = HERE.root / "mdsd_core"
-    race = [path.name for path in (root / "schemes").glob("*.py") if "mdsd_core.transport" in path.read_text()]
-    plans = [path.name for path in (root / "transport").rglob("*.py") if "mdsd_core.verifiers" in path.read_text()]
-    assert (race, plans) == (["sequential.py"], ["priority.py"])
-
-
-def test_the_lower_parts_know_nothing_of_the_upper_ones():
-    uses = architecture.imports(HERE)
-    upper = {"decoding", "batched", "models", "study", "cli"}
-    for part in ("distributions", "schemes", "transport", "verifiers", "prompts"):
-        assert not uses[part] & upper, part
-    assert all("study" not in used and "cli" not in used for part, used in uses.items() if part not in ("study", "cli"))
+    assert not [path for path in root.rglob("*.py") if "mdsd_study" in path.read_text(encoding="utf-8")]
 
 
 def test_the_cards_name_every_set_with_its_licence():

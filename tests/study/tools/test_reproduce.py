@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from mdsd_core.study.results import estimate, exact, timing, write_results
-from tests.tools.conftest import REPOSITORY, write_notebook
-from tools.execute import Place
-from tools.pages.execution import full_run
-from tools.project import ProjectError
-from tools.reproduce import differences, names_to_check
-from tools.write_reference import keep_figures, keep_full_run, read_full_run, write_reference
+from mdsd_study.report.results import estimate, exact, timing, write_results
+from mdsd_study.tools.notebooks.execute import Place
+from mdsd_study.tools.notebooks.project import ProjectError
+from mdsd_study.tools.pages.execution import full_run
+from mdsd_study.tools.reference.reproduce import differences, names_to_check
+from mdsd_study.tools.reference.write_reference import keep_figures, keep_full_run, read_full_run, write_reference
+from tests.study.tools.conftest import REPOSITORY, write_notebook
 
 
 @pytest.fixture
@@ -86,13 +86,13 @@ def test_results_of_another_profile_do_not_become_the_reference(checked):
 
 
 def test_the_check_itself_fails_on_a_planted_change(checked):
-    for name in ("mdsd_core", "tools", "checks", "pyproject.toml"):
+    for name in ("mdsd_core", "mdsd_study", "tests/built", "pyproject.toml"):
         copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copyfile
         options = {"dirs_exist_ok": True} if copy is shutil.copytree else {}
         copy(REPOSITORY / name, checked.root / name, **options)
 
     def check():
-        command = [sys.executable, "-m", "pytest", "-q", "checks/test_reproduction.py"]
+        command = [sys.executable, "-m", "pytest", "-q", "tests/built/test_reproduction.py"]
         return subprocess.run(command, cwd=checked.root, capture_output=True, text=True)
 
     good = check()

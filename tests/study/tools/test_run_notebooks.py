@@ -6,14 +6,14 @@ import shutil
 import nbformat
 import pytest
 
-from mdsd_core.study.results import exact, read_results, write_results
-from tests.tools.conftest import make_project, write_notebook
-from tools.execute import Place, check_results, paths_shown
-from tools.fingerprint import fingerprint, shared_parts
-from tools.notebooks import Notebook, all_notebooks
-from tools.project import ProjectError
-from tools.run_notebooks import main, parse_value, plan, run
-from tools.stage import check_notebooks, refuse_executed
+from mdsd_study.report.results import exact, read_results, write_results
+from mdsd_study.tools.notebooks.execute import Place, check_results, paths_shown
+from mdsd_study.tools.notebooks.fingerprint import fingerprint, shared_parts
+from mdsd_study.tools.notebooks.notebooks import Notebook, all_notebooks
+from mdsd_study.tools.notebooks.project import ProjectError
+from mdsd_study.tools.notebooks.run_notebooks import main, parse_value, plan, run
+from mdsd_study.tools.stage import check_notebooks, refuse_executed
+from tests.study.tools.conftest import make_project, write_notebook
 
 THREADS = "import os\nprint(os.environ['OMP_NUM_THREADS'], os.environ['NUMBA_NUM_THREADS'])"
 
@@ -163,7 +163,8 @@ def test_results_of_a_reused_run_are_put_back(finished):
     [
         ("mdsd_core/rules.py", "rule = 2\n", "mdsd_core"),
         ("mdsd_core/new.py", "", "mdsd_core"),
-        ("benchmarks/speed.py", "", "benchmarks"),
+        ("mdsd_study/new.py", "", "mdsd_study"),
+        ("mdsd_study/benchmarks/speed.py", "", "mdsd_study"),
         ("requirements.lock", "numpy==2.4.7\n", "lock"),
         ("reference/ci/continuations/mt_bench.json", "[]", "inputs"),
         ("notebooks/helper.py", "x = 1", "inputs"),
@@ -180,6 +181,8 @@ def test_what_they_do_not_depend_on_does_not_run_them_again(finished):
     (finished.reference / "ci").mkdir(parents=True)
     (finished.reference / "ci" / "01_good.json").write_text("{}")  # they are compared with it, they do not read it
     (finished.root / "README.md").write_text("new")
+    (finished.root / "mdsd_study" / "tools").mkdir(parents=True)
+    (finished.root / "mdsd_study" / "tools" / "stage.py").write_text("")
     for path in finished.root.rglob("*.py"):
         path.touch()
     path = finished.notebooks / "01_good.ipynb"

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from mdsd_core.study.results import exact, write_results
-from tests.tools.conftest import make_project, write_notebook
-from tools.execute import Place
-from tools.same_build import main
+from mdsd_study.report.results import exact, write_results
+from mdsd_study.tools.check.same_build import main
+from mdsd_study.tools.notebooks.execute import Place
+from tests.study.tools.conftest import make_project, write_notebook
 
 
 def build(root, *, picture=b"picture", rate=0.75, times=b"now"):

@@ -5,13 +5,13 @@ import re
 
 import pytest
 
-from mdsd_core.study.claims import CLAIMS
-from mdsd_core.study.published import TABLES
-from mdsd_core.study.results import read_results
-from mdsd_core.study.sources import SCORES
-from mdsd_core.study.verdicts import ABSENT, FAILS, HOLDS, UNTESTED
-from tools.pages.scorecard import page, read_recorded, render
-from tools.project import HERE, Project
+from mdsd_study.report.published import TABLES
+from mdsd_study.report.results import read_results
+from mdsd_study.report.scorecard.claim_values import SCORES
+from mdsd_study.report.scorecard.claims import CLAIMS
+from mdsd_study.report.scorecard.verdicts import ABSENT, FAILS, HOLDS, UNTESTED
+from mdsd_study.tools.notebooks.project import HERE, Project
+from mdsd_study.tools.pages.scorecard import page, read_recorded, render
 
 
 def read_full(name):

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from mdsd_core.verifiers import verifiers_for
-from tools.project import HERE
-from tools.write_vectors import PLACE, SCHEMES, vectors
+from mdsd_study.tools.notebooks.project import HERE
+from mdsd_study.tools.reference.write_vectors import PLACE, SCHEMES, vectors
 
 FILE = HERE.book / PLACE
 

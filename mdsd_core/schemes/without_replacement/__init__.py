@@ -1,0 +1,1 @@
+"""Drafts drawn one after the other without replacement: a race of exponentials."""

@@ -1,0 +1,1 @@
+"""The optimum by linear programming, by a flow and over all subsets, for small vocabularies."""

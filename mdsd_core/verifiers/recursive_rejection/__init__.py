@@ -1,0 +1,1 @@
+"""Recursive rejection sampling (RRS), with and without replacement."""

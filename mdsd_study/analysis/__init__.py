@@ -1,0 +1,1 @@
+"""What the notebooks compute beside the sweeps: one question a module."""

@@ -1,0 +1,1 @@
+"""What is written down: results files, recorded runs, figures, tables, the findings of the papers."""

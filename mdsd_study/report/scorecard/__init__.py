@@ -1,0 +1,1 @@
+"""Claims, the values that they are judged by, and their verdicts."""

@@ -1,0 +1,1 @@
+"""What looks at a built book, and at a machine: browser, links, two builds, the GPU."""

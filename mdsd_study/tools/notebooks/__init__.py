@@ -1,0 +1,1 @@
+"""The driver that runs the notebooks which are not up to date."""

@@ -1,0 +1,1 @@
+"""How results are compared with ``reference/``, and how that is written."""
