@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mdsd_core.transport.subset import optimal_acceptance
     from mdsd_core.verifiers import Estimate, Verdict, verifier, verifiers_for
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 #: Public name -> the module that has it.
 _HOMES = {
