@@ -11,7 +11,7 @@ from mdsd_core.schemes import (
     WithReplacement,
     odds,
 )
-from mdsd_core.verifiers import verifier, verifiers_for
+from mdsd_core.verifiers import Verifier, verifier, verifiers_for
 from tests.instances import adversarial_pairs, fewer, random_pairs
 
 
@@ -36,7 +36,7 @@ def combinations(ns=(1, 2, 3, 4)):
 
 
 def label(value):
-    return getattr(value, "name", None) or str(value).replace("DistinctConditioned", "Conditioned")
+    return value.name if isinstance(value, Verifier) else str(value).replace("DistinctConditioned", "Conditioned")
 
 
 _FIXED = list(adversarial_pairs().values())
