@@ -14,6 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from mdsd_core.cli import app
+from mdsd_core.study.records import read_record
 from mdsd_core.verifiers.interface import _REGISTRY
 from tools.findings import findings, with_findings
 from tools.project import HERE, Project
@@ -115,6 +116,14 @@ def test_a_changed_result_changes_a_sentence(tmp_path):
     content["values"]["optimal rate, without replacement, n=4"]["value"] = 0.1234
     path.write_text(json.dumps(content))
     assert "0.123 if they are drawn without" in with_findings(copy, README)
+
+
+def test_the_recorded_run_has_no_setting_that_pays():
+    """What the sixth finding says in words; when this fails, the finding has to change."""
+    rows = [row for row in read_record("15_trees_and_speed").rows if row["tree"] != "none"]
+    assert len(rows) > 20
+    assert "no setting is faster beyond its interval" in README
+    assert not [row for row in rows if row["against plain"][1] > 1]
 
 
 def test_every_number_of_the_findings_is_filled_in():
