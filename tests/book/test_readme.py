@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from mdsd_core.verifiers.interface import _REGISTRY
 from mdsd_study.cli import app
+from mdsd_study.report.recorded_runs import read_record
 from mdsd_study.tools.findings import findings, with_findings
 from mdsd_study.tools.notebooks.project import HERE, Project
 
@@ -117,6 +118,14 @@ def test_a_changed_result_changes_a_sentence(tmp_path):
     content["values"]["optimal rate, without replacement, n=4"]["value"] = 0.1234
     path.write_text(json.dumps(content))
     assert "0.123 if they are drawn without" in with_findings(copy, README)
+
+
+def test_the_recorded_run_has_no_setting_that_pays():
+    """What the sixth finding says in words; when this fails, the finding has to change."""
+    rows = [row for row in read_record("15_trees_and_speed").rows if row["tree"] != "none"]
+    assert len(rows) > 20
+    assert "no setting is faster beyond its interval" in README
+    assert not [row for row in rows if row["against plain"][1] > 1]
 
 
 def test_every_number_of_the_findings_is_filled_in():
