@@ -72,7 +72,7 @@ def imported_by(*modules: str) -> list[Path]:
         path = _file_of(left.pop())
         if path is not None and path not in found:
             found.add(path)
-            left += _imports(path)
+            left += imports_of(path)
     return sorted(found)
 
 
@@ -84,7 +84,12 @@ def _file_of(module: str) -> Path | None:
     return next((path for path in files if path.is_file()), None)
 
 
-def _imports(path: Path) -> Iterator[str]:
+def imports_of(path: Path) -> Iterator[str]:
+    """The modules that a file imports anywhere, and what it takes from them.
+
+    >>> list(imports_of(PACKAGE / "_sums.py"))
+    ['mdsd_core._jit', 'mdsd_core._jit.inline_kernel']
+    """
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
