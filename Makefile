@@ -78,10 +78,12 @@ test-slow: setup  ## Run the tests that take many minutes
 check: setup  ## Compare results/ with reference/, and look at the built book (after `make book`)
 	$(ONE_THREAD) "$(PY)" -m pytest tests/built $(ARGS)
 
-lint: setup  ## Check style, types and that notebooks are stripped
+lint: setup  ## Check style, types, imports, lines of code, and that notebooks are stripped
 	"$(PY)" -m ruff check .
 	"$(PY)" -m ruff format --check .
 	"$(PY)" -m mypy
+	"$(VENV)/bin/lint-imports" --no-cache --no-logo
+	"$(PY)" -m mdsd_study.tools.check.code_lines
 	"$(PY)" -m mdsd_study.tools.notebooks.strip_notebooks --check
 
 format: setup  ## Format the sources and strip the notebooks

@@ -17,8 +17,7 @@ import numba
 from numba.core import caching as _caching
 from numba.core import config as _config
 
-from mdsd_core._paths import cache_dir
-from mdsd_core._sources import PACKAGE, digest_of_files, sources_in
+from mdsd_core.disk_cache import PACKAGE, cache_dir, digest_of_files, sources_in
 
 config: Any = _config  # its attributes are made at run time
 

@@ -14,8 +14,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
-from mdsd_core._assets import asset_file
-from mdsd_core._paths import cache_dir
+from mdsd_core.assets import asset_file
+from mdsd_core.disk_cache import cache_dir
 from mdsd_core.models.pair import logits_width, tokenizer_problems
 
 #: The name of the packaged target.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mdsd_core._assets import AssetMissing, asset_file
+from mdsd_core.assets import AssetMissing, asset_file
 from mdsd_core.models._handbook import HANDBOOK, german_sentences
 
 

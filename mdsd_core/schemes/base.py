@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mdsd_core._leading import leading
 from mdsd_core.distributions import check_distribution
-from mdsd_core.schemes._leading import leading
 
 if TYPE_CHECKING:
     from mdsd_core.schemes.inner import InnerLaw

@@ -12,6 +12,7 @@ from mdsd_core._jit import kernel
 from mdsd_core.schemes._tables import descending, draw_conditioned, symmetric_tails
 from mdsd_core.schemes.base import NO_DRAFT, Kind, check_enumerable
 from mdsd_core.schemes.inner import InnerLaw
+from mdsd_core.schemes.without_replacement.inclusion import conditioned_inclusion
 
 #: Weights as a function of the draft distribution; they need not be normalised.
 WeightRule = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -86,8 +87,6 @@ class DistinctConditioned(InnerLaw):
 
     def inclusion(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """By elementary symmetric polynomials, O(V n^2); see :meth:`Scheme.inclusion`."""
-        from mdsd_core.schemes.without_replacement.inclusion import conditioned_inclusion
-
         return conditioned_inclusion(w, self.n)
 
     def prefix_steps(self, w: NDArray[np.float64]) -> NDArray[np.float64]:

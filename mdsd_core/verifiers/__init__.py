@@ -5,13 +5,13 @@ from mdsd_core.verifiers.deterministic import DeterministicChildren
 from mdsd_core.verifiers.interface import (
     Estimate,
     UnsupportedScheme,
-    Verdict,
     VerificationPlan,
     Verifier,
     verifier,
     verifiers_for,
 )
 from mdsd_core.verifiers.kseq import KSeq
+from mdsd_core.verifiers.node import Verdict
 from mdsd_core.verifiers.optimal import Optimal
 from mdsd_core.verifiers.recursive_rejection.with_replacement import RecursiveRejection
 from mdsd_core.verifiers.recursive_rejection.without_replacement import RecursiveRejectionWithout

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,9 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from mdsd_core.distributions import check_pair
 from mdsd_core.randomness import UniformSource
 from mdsd_core.schemes import Scheme
-
-if TYPE_CHECKING:
-    from mdsd_core.verifiers.node import Node
+from mdsd_core.verifiers.node import Node, Verdict
 
 
 class UnsupportedScheme(ValueError):
@@ -24,33 +22,6 @@ class UnsupportedScheme(ValueError):
         ...
     UnsupportedScheme: verifier 'rrs_without' is not lossless for drafts of WithReplacement(n=2)
     """
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The outcome of one step.
-
-    Attributes
-    ----------
-    token : int
-        The emitted token.
-    accepted_index : int
-        The (lowest) index of the emitted token among the drafts, -1 if it is none of them. A residual draw that
-        lands on a draft counts: its subtree goes on.
-
-    Examples
-    --------
-    >>> Verdict(7, 0).accepted, Verdict(7, -1).accepted
-    (True, False)
-    """
-
-    token: int
-    accepted_index: int
-
-    @property
-    def accepted(self) -> bool:
-        """True if the emitted token is one of the drafts."""
-        return self.accepted_index >= 0
 
 
 @dataclass(frozen=True)
@@ -126,7 +97,7 @@ class Verifier(ABC):
     def acceptance(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> float | Estimate:
         """P(the emitted token is among the drafts), over drafts and verification: exact, or with an interval."""
 
-    def accepted_share(self, node: "Node", token: int, rng: Source = None, histories: int = 8) -> float:
+    def accepted_share(self, node: Node, token: int, rng: Source = None, histories: int = 8) -> float:
         """P(the rule emits `token`, and it is one of the drafts) / p(token), for a token off T that p gives.
 
         Here by enumeration of all drafts, which a rule replaces by its formula. It may exceed 1 by rounding or where

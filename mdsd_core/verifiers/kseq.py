@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from mdsd_core._jit import sum_kernel
 from mdsd_core.randomness import UniformSource
 from mdsd_core.schemes import Scheme
-from mdsd_core.verifiers.interface import Source, Verdict, VerificationPlan, Verifier, register
-from mdsd_core.verifiers.node import Node
+from mdsd_core.verifiers.interface import Source, VerificationPlan, Verifier, register
+from mdsd_core.verifiers.node import Node, Verdict
 
 
 @dataclass(frozen=True, eq=False)

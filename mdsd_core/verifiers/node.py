@@ -1,4 +1,4 @@
-"""What every rule needs to know of a node: p, q, the fixed drafts, the weights of the sampled ones, checked drafts."""
+"""What every rule needs to know of a node: p, q, the fixed drafts, the weights of the sampled ones; and its verdict."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,38 @@ from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.randomness import UniformSource
 from mdsd_core.schemes import NO_DRAFT, Scheme
-from mdsd_core.verifiers.interface import Verdict
 from mdsd_core.verifiers.residual import draw
 
 #: Scale of the weights, a power of two so that no digit changes: what is divided by them (the level of a residual, 1/w)
 #: would leave the range of float64 for subnormal draft probabilities.
 _LIFT = 2.0**64
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of one step.
+
+    Attributes
+    ----------
+    token : int
+        The emitted token.
+    accepted_index : int
+        The (lowest) index of the emitted token among the drafts, -1 if it is none of them. A residual draw that
+        lands on a draft counts: its subtree goes on.
+
+    Examples
+    --------
+    >>> Verdict(7, 0).accepted, Verdict(7, -1).accepted
+    (True, False)
+    """
+
+    token: int
+    accepted_index: int
+
+    @property
+    def accepted(self) -> bool:
+        """True if the emitted token is one of the drafts."""
+        return self.accepted_index >= 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ from mdsd_core.transport.nest.plan import TOLERANCE, checked_tolerance
 from mdsd_core.transport.optimal import has_plan, optimal_plan
 from mdsd_core.transport.priority import PriorityPlan
 from mdsd_core.verifiers.deterministic import DeterministicChildren
-from mdsd_core.verifiers.interface import Estimate, Source, Verdict, VerificationPlan, Verifier, register
-from mdsd_core.verifiers.node import Node
+from mdsd_core.verifiers.interface import Estimate, Source, VerificationPlan, Verifier, register
+from mdsd_core.verifiers.node import Node, Verdict
 from mdsd_core.verifiers.recursive_rejection.with_replacement import RecursiveRejection
 from mdsd_core.verifiers.residual import residual
 from mdsd_core.verifiers.spechub import SpecHub

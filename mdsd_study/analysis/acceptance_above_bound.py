@@ -17,7 +17,7 @@ from mdsd_core.distributions import check_pair, draw_token
 from mdsd_core.randomness import UniformSource
 from mdsd_core.schemes import WithReplacement
 from mdsd_core.schemes.base import check_count
-from mdsd_core.verifiers.interface import Verdict
+from mdsd_core.verifiers.node import Verdict
 
 #: The most drafts for which :func:`skipped_duplicates` has a formula at any vocabulary.
 MOST_DRAFTS = 3

@@ -61,7 +61,7 @@ def print_json(value: Any) -> None:
 @contextmanager
 def reported() -> Iterator[None]:
     """Turn errors a user can do something about into one line and an exit code; let bugs show their trace."""
-    from mdsd_core._assets import AssetMissing
+    from mdsd_core.assets import AssetMissing
     from mdsd_core.models import ModelMissing
 
     def show(message: Any, category: Any, *_rest: Any, **_options: Any) -> None:

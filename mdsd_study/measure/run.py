@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from mdsd_core._assets import AssetMissing
-from mdsd_core._paths import cache_dir
+from mdsd_core.assets import AssetMissing
+from mdsd_core.disk_cache import cache_dir
 from mdsd_core.models import ModelMissing, model_names
 from mdsd_core.models.prompts import PROMPT_SETS, Prompt
 from mdsd_study.measure.model_cache import Placement

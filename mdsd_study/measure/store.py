@@ -22,7 +22,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mdsd_core import _sources
+from mdsd_core import disk_cache
 from mdsd_study.measure.plan import Cell, SweepPlan
 from mdsd_study.measure.table import SCHEMA
 from mdsd_study.measure.texts import Continuation, read_contexts, write_contexts
@@ -57,7 +57,7 @@ def measuring_digest() -> str:
     >>> len(measuring_digest())
     64
     """
-    return _sources.digest_of_files(_sources.PACKAGE.parent, _sources.imported_by(*_MEASURING))
+    return disk_cache.digest_of_files(disk_cache.PACKAGE.parent, disk_cache.imported_by(*_MEASURING))
 
 
 class Store:

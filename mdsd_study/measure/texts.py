@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from mdsd_core._paths import cache_dir
+from mdsd_core.disk_cache import cache_dir
 from mdsd_core.distributions import SamplingParams, draw_token, probabilities
 from mdsd_core.models import LanguageModel, load_model, model_names
 from mdsd_core.models.prompts import Prompt, load_prompts

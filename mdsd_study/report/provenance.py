@@ -11,8 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from mdsd_core import _sources
-from mdsd_core._assets import ASSETS
+from mdsd_core import disk_cache
+from mdsd_core.assets import ASSETS
 
 #: The distributions whose versions can change a number.
 PACKAGES = ("numpy", "scipy", "numba", "torch", "transformers", "matplotlib", "mdsd-core")
@@ -85,11 +85,11 @@ def versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
 def study_sources(root: Path) -> list[Path]:
     """The sources of ``mdsd_study`` in the folder `root`, but for the tools: no notebook asks them anything.
 
-    >>> {path.name for path in study_sources(_sources.PACKAGE.parent)} >= {"provenance.py", "statistics.py"}
+    >>> {path.name for path in study_sources(disk_cache.PACKAGE.parent)} >= {"provenance.py", "statistics.py"}
     True
     """
     folder = root / "mdsd_study"
-    return [path for path in _sources.sources_in(folder) if path.relative_to(folder).parts[0] != "tools"]
+    return [path for path in disk_cache.sources_in(folder) if path.relative_to(folder).parts[0] != "tools"]
 
 
 def code_digest() -> str:
@@ -101,8 +101,8 @@ def code_digest() -> str:
     64
     """
     assets = tuple(requirement.partition("==")[0] for requirement in ASSETS.values())
-    root = _sources.PACKAGE.parent
-    code = _sources.digest_of_files(root, _sources.sources_in(_sources.PACKAGE) + study_sources(root))
+    root = disk_cache.PACKAGE.parent
+    code = disk_cache.digest_of_files(root, disk_cache.sources_in(disk_cache.PACKAGE) + study_sources(root))
     content = [code, versions(PACKAGES + assets), platform.machine()]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

@@ -4,10 +4,9 @@ import hashlib
 import json
 import os
 
-from mdsd_core._assets import ASSETS
-from mdsd_core._paths import cache_dir
-from mdsd_core._sources import package_digest
+from mdsd_core.assets import ASSETS
 from mdsd_core.decoding.drafters.ngram import WittenBellTrigram
+from mdsd_core.disk_cache import cache_dir, package_digest
 from mdsd_core.models import LanguageModel, model_names
 from mdsd_core.models.packaged import GGUF_SHA256
 from mdsd_core.models.prompts import load_prompts

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mdsd_core._jit import kernel, sum_kernel
+from mdsd_core._leading import leading
 from mdsd_core.decoding.tensor_rules._nodes import LIFT, tolerance
 from mdsd_core.schemes import Scheme
-from mdsd_core.schemes._leading import leading
 from mdsd_core.verifiers.residual import residual_mass, rest_mass, sum_of
 
 #: Fewer entries than these are not worth a second thread.

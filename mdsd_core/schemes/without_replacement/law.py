@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mdsd_core.schemes._tables import descending, draw_sequential, tail_sums
 from mdsd_core.schemes.base import NO_DRAFT, Kind, check_enumerable
 from mdsd_core.schemes.inner import InnerLaw
+from mdsd_core.schemes.without_replacement.inclusion import sequential_inclusion
 from mdsd_core.schemes.without_replacement.race import race_runs, race_steps
 
 
@@ -36,8 +37,6 @@ class WithoutReplacement(InnerLaw):
 
     def inclusion(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """By quadrature of the race, to 1e-13; see :meth:`Scheme.inclusion`."""
-        from mdsd_core.schemes.without_replacement.inclusion import sequential_inclusion
-
         return sequential_inclusion(w, self.n)
 
     def prefix_steps(self, w: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from mdsd_core._jit import kernel
 from mdsd_core._sums import add
 from mdsd_core.schemes.without_replacement._race_kernels import walk
-from mdsd_core.schemes.without_replacement._race_nodes import ERROR, race_nodes
 from mdsd_core.schemes.without_replacement._race_runs import walk_runs
+from mdsd_core.schemes.without_replacement.race_nodes import ERROR, race_nodes
 
 #: Below this many tokens the walk over single tokens is as fast as that over runs.
 SMALL = 512

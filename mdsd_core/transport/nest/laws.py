@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdsd_core._jit import kernel
-from mdsd_core.schemes.without_replacement._race_nodes import octave_nodes
+from mdsd_core.schemes.without_replacement.race_nodes import octave_nodes
 from mdsd_core.transport.nest.series import DEGREE
 from mdsd_core.transport.nest.states import Floats, Law, Tokens
 

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.randomness import UniformSource
 from mdsd_core.schemes import Scheme
-from mdsd_core.verifiers.interface import Source, Verdict, VerificationPlan, Verifier, put, register
-from mdsd_core.verifiers.node import Node
+from mdsd_core.verifiers.interface import Source, VerificationPlan, Verifier, put, register
+from mdsd_core.verifiers.node import Node, Verdict
 from mdsd_core.verifiers.residual import draw, residual, residual_mass, rest_mass
 
 

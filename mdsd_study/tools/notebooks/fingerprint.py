@@ -6,7 +6,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from mdsd_core._sources import digest_of_files, sources_in
+from mdsd_core.disk_cache import digest_of_files, sources_in
 from mdsd_study.report.provenance import study_sources, versions
 from mdsd_study.tools.notebooks.notebooks import Notebook
 from mdsd_study.tools.notebooks.project import Project

@@ -3,6 +3,7 @@
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 class ProjectError(Exception):
@@ -54,10 +55,13 @@ class Project:
         """The executed notebooks of a profile, each with its record and its own results folder."""
         return self.build / "executed" / profile
 
+    def declared(self) -> dict[str, Any]:
+        """What pyproject.toml says."""
+        return tomllib.loads((self.root / "pyproject.toml").read_text(encoding="utf-8"))
+
     def version(self) -> str:
         """The version in pyproject.toml."""
-        with open(self.root / "pyproject.toml", "rb") as file:
-            return str(tomllib.load(file)["project"]["version"])
+        return str(self.declared()["project"]["version"])
 
 
 #: The checkout that this file is part of.

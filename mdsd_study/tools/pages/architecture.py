@@ -1,84 +1,67 @@
-"""The page on the architecture: a drawing of which part of the library uses which, made from the imports themselves."""
+"""The architecture page: rooms as ``pyproject.toml`` declares them, arrows from the imports, a line for every file."""
 
 import ast
 from pathlib import Path
 
+from mdsd_core.disk_cache import imports_of
+from mdsd_study.tools.check.code_lines import counted, sources
 from mdsd_study.tools.notebooks.project import Project
 
-#: Where each part stands in the drawing: column from the left, row from the bottom. A new part needs a place.
-PLACES = {
-    "randomness": (0, 0),
-    "distributions": (1, 0),
-    "models": (2, 0),
-    "schemes": (1, 1),
-    "transport": (1, 2),
-    "verifiers": (1, 3),
-    "trees": (1, 4),
-    "statistics": (0, 4),
-    "decoding": (2, 5),
-    "report": (0, 5),
-    "measure": (1, 6),
-    "analysis": (1, 7),
-    "cli": (0, 8),
-    "benchmarks": (2, 8),
-    "tools": (1, 9),
+#: What is drawn of a room: its column from the left, and what it is for. Those that serve all others are not drawn.
+ROOMS = {
+    "randomness": (0, "uniforms, choices"),
+    "distributions": (1, "logits to p and q"),
+    "schemes": (1, "laws of the drafts"),
+    "transport": (1, "the best possible"),
+    "verifiers": (1, "rules for one node"),
+    "trees": (1, "shapes, tree rules"),
+    "models": (2, "pairs, texts by name"),
+    "decoding": (2, "cache, drafters, loop"),
+    "statistics": (0, "intervals"),
+    "report": (0, "results, scorecard"),
+    "measure": (1, "sweeps"),
+    "analysis": (1, "what notebooks ask"),
+    "cli": (0, "the command mdsd"),
+    "benchmarks": (2, "speed"),
+    "tools": (1, "from it all, a book"),
 }
-#: Those that need torch.
-HEAVY = {"models", "decoding", "measure", "analysis", "cli", "benchmarks", "tools"}
 
-#: What each part is for.
-WORDS = {
-    "randomness": "uniforms, choices",
-    "distributions": "logits to p and q",
-    "schemes": "laws of the drafts",
-    "transport": "the best possible",
-    "verifiers": "rules for one node",
-    "trees": "shapes, tree rules",
-    "models": "pairs, texts by name",
-    "decoding": "cache, drafters, loop",
-    "statistics": "intervals",
-    "report": "results, scorecard",
-    "measure": "sweeps",
-    "analysis": "what notebooks ask",
-    "cli": "the command mdsd",
-    "benchmarks": "speed",
-    "tools": "from it all, a book",
-}
+#: What makes a room need torch.
+_TORCH = {"torch", "transformers"}
+
+
+def layers(project: Project) -> list[list[str]]:
+    """The rooms, a list a row from the ground up: the layers of ``pyproject.toml``."""
+    wall = {contract["id"]: contract for contract in project.declared()["tool"]["importlinter"]["contracts"]}
+    return [row.split(" | ") for row in reversed(wall["study"]["layers"] + wall["core"]["layers"])]
 
 
 def imports(project: Project) -> dict[str, set[str]]:
-    """Part -> the parts that it imports anywhere in its sources; modules with an underscore belong to nobody."""
-    paths = [path for name in ("mdsd_core", "mdsd_study") for path in sorted((project.root / name).rglob("*.py"))]
-    found: dict[str, set[str]] = {}
-    for path in paths:
-        part = path.relative_to(project.root).parts[1].removesuffix(".py")
-        if part.startswith("_"):
-            continue
-        used = found.setdefault(part, set())
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                package, *inside = node.module.split(".")
-                if package in ("mdsd_core", "mdsd_study"):
-                    used.update(inside[:1] or (alias.name for alias in node.names))
-    return {part: {name for name in used if name in found and name != part} for part, used in found.items()}
+    """Room -> the rooms that it imports anywhere in its sources, and torch."""
+    uses: dict[str, set[str]] = {room: set() for row in layers(project) for room in row}
+    for room, used in uses.items():
+        for path in _files(project, room):
+            for package, *inside in (name.split(".") for name in imports_of(path)):
+                used.update(inside[:1] if package in ("mdsd_core", "mdsd_study") else {package} & _TORCH)
+        used &= uses.keys() - {room} | _TORCH
+    return uses
+
+
+def _files(project: Project, room: str) -> list[Path]:
+    return sources(project, f"mdsd_core.{room}") + sources(project, f"mdsd_study.{room}")
+
+
+def reached(uses: dict[str, set[str]], room: str) -> set[str]:
+    """What a room imports, directly or through others."""
+    return uses.get(room, set()).union(*(reached(uses, name) for name in uses.get(room, ())))
 
 
 def down(uses: dict[str, set[str]]) -> dict[str, set[str]]:
-    """The imports of parts that stand lower, without those that follow from others (A uses B, B uses C: not A to C)."""
-    below = {part: {x for x in used if PLACES[x][1] < PLACES[part][1]} for part, used in uses.items()}
-
-    def reach(part: str) -> set[str]:
-        return set().union(*({name} | reach(name) for name in below[part]))
-
+    """The imports of rooms, without those that follow from others (A uses B, B uses C: not A to C)."""
     return {
-        part: {name for name in used if not any(name in reach(other) for other in used - {name})}
-        for part, used in below.items()
+        room: {name for name in used if name in uses and not any(name in reached(uses, other) for other in used)}
+        for room, used in uses.items()
     }
-
-
-def up(uses: dict[str, set[str]]) -> dict[str, set[str]]:
-    """The imports of parts that stand no lower: there are to be none."""
-    return {part: {x for x in used if PLACES[x][1] >= PLACES[part][1]} for part, used in uses.items()}
 
 
 def _arrow(start: tuple[float, float], end: tuple[float, float]) -> str:
@@ -92,11 +75,13 @@ def _arrow(start: tuple[float, float], end: tuple[float, float]) -> str:
     )
 
 
-def draw(uses: dict[str, set[str]]) -> str:
+def draw(uses: dict[str, set[str]], rows: list[list[str]]) -> str:
     """The drawing as SVG."""
-    step, rows = 88, 1 + max(row for _, row in PLACES.values())
-    width, height = 760, step * rows
-    place = {part: (130 + 250 * PLACES[part][0], height - step * (PLACES[part][1] + 0.5)) for part in uses}
+    drawn = {room: used & ROOMS.keys() for room, used in uses.items() if room in ROOMS}
+    rows = [row for row in rows if ROOMS.keys() & row]
+    step, width, height = 72, 760, 72 * len(rows)
+    heights = {room: height - step * (row + 0.5) for row, rooms in enumerate(rows) for room in rooms}
+    place = {room: (130 + 250 * ROOMS[room][0], y) for room, y in heights.items()}
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         'font-family="DejaVu Sans, Arial, sans-serif">',
@@ -104,25 +89,34 @@ def draw(uses: dict[str, set[str]]) -> str:
         '<defs><marker id="to" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="9" markerHeight="9" orient="auto">'
         '<path d="M0 0L8 4L0 8z" fill="#555555"/></marker></defs>',
     ]
-    lines += [_arrow(place[part], place[name]) for part, used in down(uses).items() for name in sorted(used)]
-    for part, (x, y) in place.items():
-        fill, edge = ("#fff4e0", "#d55e00") if part in HEAVY else ("#e6f2fa", "#0072b2")
+    lines += [_arrow(place[room], place[name]) for room, used in down(drawn).items() for name in sorted(used)]
+    for room, (x, y) in place.items():
+        fill, edge = ("#fff4e0", "#d55e00") if reached(uses, room) & _TORCH else ("#e6f2fa", "#0072b2")
         lines += [
-            f'<rect x="{x - 88:.0f}" y="{y - 26:.0f}" width="176" height="52" rx="7" fill="{fill}" stroke="{edge}" '
+            f'<rect x="{x - 88:.0f}" y="{y - 24:.0f}" width="176" height="48" rx="7" fill="{fill}" stroke="{edge}" '
             'stroke-width="2"/>',
-            f'<text x="{x:.0f}" y="{y - 4:.0f}" text-anchor="middle" font-size="17" font-weight="bold">{part}</text>',
-            f'<text x="{x:.0f}" y="{y + 16:.0f}" text-anchor="middle" font-size="14">{WORDS[part]}</text>',
+            f'<text x="{x:.0f}" y="{y - 3:.0f}" text-anchor="middle" font-size="17" font-weight="bold">{room}</text>',
+            f'<text x="{x:.0f}" y="{y + 16:.0f}" text-anchor="middle" font-size="14">{ROOMS[room][1]}</text>',
         ]
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
+def index(project: Project, row: list[str]) -> str:
+    """A folded list of the files of rooms, each with the first words of its docstring."""
+    rows = []
+    for path in [path for room in row for path in _files(project, room)]:
+        words = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n\n")[0]
+        rows.append(f"`{path.relative_to(project.root).as_posix()}`\n: {' '.join(words.split())}\n")
+    return f"```{{dropdown}} {', '.join(row)}\n" + "\n".join(rows) + "```\n"
+
+
 def render(project: Project, profile: str) -> str:
-    """The page: the text beside this module, with the table of imports; the drawing is written into the stage."""
-    uses = imports(project)
+    """The page: the text beside this module, with what is read from the sources; the drawing goes into the stage."""
+    rows, uses = layers(project), imports(project)
     drawing = project.stage / "drawings" / "architecture.svg"
     drawing.parent.mkdir(exist_ok=True)
-    drawing.write_text(draw(uses), encoding="utf-8")
-    order = sorted(uses, key=lambda part: (PLACES[part][1], PLACES[part][0]))
-    rows = [f"| `{part}` | {', '.join(f'`{name}`' for name in sorted(uses[part])) or '–'} |" for part in order]
+    drawing.write_text(draw(uses, rows), encoding="utf-8")
+    budgets = [f"| {part} | {lines:,} | {most:,} |" for part, (lines, most) in counted(project).items()]
     text = Path(__file__).with_name("architecture.md").read_text(encoding="utf-8")
-    return text.replace("[[table of imports]]", "| part | uses |\n|---|---|\n" + "\n".join(rows))
+    text = text.replace("[[table of budgets]]", "| part | lines | budget |\n|---|---|---|\n" + "\n".join(budgets))
+    return text.replace("[[list of files]]", "\n".join(index(project, row) for row in rows))

@@ -483,14 +483,14 @@ VERIFIERS = [
     # top tokens
     mutation(
         "top tokens: the last one of equals",
-        "schemes/_leading.py",
+        "_leading.py",
         "if q[x] > largest[m - 1]:",
         "if q[x] >= largest[m - 1]:",
         tests="tests/core/schemes/test_schemes.py::test_top_tokens_break_ties_by_lowest_id",
     ),
     mutation(
         "top tokens: a block is looked at only if its first entry is large",
-        "schemes/_leading.py",
+        "_leading.py",
         "    for i in range(x.size):",
         "    for i in range(1):",
         tests="tests/core/schemes/test_schemes.py::test_many_top_tokens_are_found_as_a_few_are",

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
-from mdsd_core._assets import ASSETS, AssetMissing, asset_file
+from mdsd_core.assets import ASSETS, AssetMissing, asset_file
 from mdsd_core.models import SKIPPED_LAYERS, load_model, load_pair, packaged, packaged_folder, tokenizer_problems
 from mdsd_core.models.skipping import decoder_layers
 

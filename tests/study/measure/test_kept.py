@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mdsd_core import _sources
+from mdsd_core import disk_cache
 from mdsd_core.decoding.drafters import packaged_trigram
 from mdsd_core.decoding.generate import as_scorer
 from mdsd_core.distributions import SamplingParams
@@ -41,9 +41,9 @@ ONCE_MISSING = (
 def root(tmp_path, monkeypatch):
     """A folder with a copy of the sources that digests are taken of, and an empty cache folder."""
     for name in ("mdsd_core", "mdsd_study"):
-        place = _sources.PACKAGE.parent / name
+        place = disk_cache.PACKAGE.parent / name
         shutil.copytree(place, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(_sources, "PACKAGE", tmp_path / "mdsd_core")
+    monkeypatch.setattr(disk_cache, "PACKAGE", tmp_path / "mdsd_core")
     monkeypatch.setenv("MDSD_CACHE", str(tmp_path / "cache"))
     return tmp_path
 
@@ -115,17 +115,17 @@ print(*(m.__file__ for name, m in loaded.items() if name not in {bare!r}))
 
 def test_the_modules_that_measure_are_all_that_a_worker_imports(tmp_path):
     (tmp_path / "text.txt").write_text("the cat sat on the mat")
-    covered = {str(path) for path in _sources.imported_by(*_MEASURING)}
+    covered = {str(path) for path in disk_cache.imported_by(*_MEASURING)}
     bare = [
-        ".".join(path.parent.relative_to(_sources.PACKAGE.parent).parts)
+        ".".join(path.parent.relative_to(disk_cache.PACKAGE.parent).parts)
         for name in ("mdsd_core", "mdsd_study")
-        for path in (_sources.PACKAGE.parent / name).rglob("*/__init__.py")
+        for path in (disk_cache.PACKAGE.parent / name).rglob("*/__init__.py")
         if str(path) not in covered
     ]
     assert "mdsd_study.measure" in bare
     assert "mdsd_core.verifiers" not in bare
-    code = LOADED.format(bare=bare, package=str(_sources.PACKAGE), text=str(tmp_path / "text.txt"))
-    environment = os.environ | {"PYTHONPATH": str(_sources.PACKAGE.parent)}
+    code = LOADED.format(bare=bare, package=str(disk_cache.PACKAGE), text=str(tmp_path / "text.txt"))
+    environment = os.environ | {"PYTHONPATH": str(disk_cache.PACKAGE.parent)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.split())
@@ -162,5 +162,5 @@ def test_texts_counts_and_runs_are_not_those_of_other_code(root, tmp_path, monke
 )
 def test_every_form_of_import_is_followed_inside_functions_too(root, line):
     (root / "mdsd_core" / "new.py").write_text(f"import os\n\ndef function():\n    {line}\n")
-    names = [path.name for path in _sources.imported_by("mdsd_core.new")]
-    assert names == ["_jit.py", "_paths.py", "_sources.py", "_sums.py", "new.py"]
+    names = [path.name for path in disk_cache.imported_by("mdsd_core.new")]
+    assert names == ["_jit.py", "_sums.py", "disk_cache.py", "new.py"]

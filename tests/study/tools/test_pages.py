@@ -1,6 +1,7 @@
 """The pages that are made from data."""
 
 import re
+from pathlib import Path
 
 from mdsd_core.models.prompts import PROMPT_SETS
 from mdsd_study.tools.notebooks.project import HERE
@@ -26,38 +27,42 @@ def test_every_test_on_the_list_exists():
 
 
 def test_the_drawing_shows_every_import():
-    uses = architecture.imports(HERE)
-    assert set(uses) == set(architecture.PLACES) == set(architecture.WORDS)
-    assert {"distributions", "schemes", "verifiers"} <= uses["decoding"]
+    uses, rows = architecture.imports(HERE), architecture.layers(HERE)
+    places = [room for row in rows for room in row]
+    assert {room for room in places if not room.startswith("_")} == {*architecture.ROOMS, "assets", "disk_cache"}
+    assert {"distributions", "schemes", "verifiers", "torch"} <= uses["decoding"]
+    assert "torch" not in architecture.reached(uses, "trees") | architecture.reached(uses, "report")
     lower = architecture.down(uses)
-    for part, used in uses.items():
-        followed, seen = {part}, set()
+    for room, used in uses.items():
+        assert all(places.index(name) < places.index(room) for name in used - {"torch", "transformers"})
+        followed, seen = {room}, set()
         while followed:
             seen |= followed
             followed = {name for one in followed for name in lower[one]} - seen
-        assert used <= seen, part
-    drawing = architecture.draw(uses)
-    assert drawing.count("<line ") == sum(map(len, lower.values()))
-    assert all(f">{part}</text>" in drawing for part in uses)
+        assert used <= seen | {"torch", "transformers"}, room
+    drawing = architecture.draw(uses, rows)
+    assert drawing.count("<line ") >= len(architecture.ROOMS) - 3
+    assert all(f">{room}</text>" in drawing for room in architecture.ROOMS)
 
 
-def test_the_drawing_knows_which_parts_need_torch():
-    needs = re.compile(r"^\s*(import|from) (torch|transformers)\b", re.MULTILINE)
-    uses, heavy = architecture.imports(HERE), set()
-    for part in uses:
-        places = [HERE.root / package / part for package in ("mdsd_core", "mdsd_study")]
-        sources = [
-            path for place in places for path in [*place.rglob("*.py"), place.with_suffix(".py")] if path.is_file()
-        ]
-        if any(needs.search(path.read_text(encoding="utf-8")) for path in sources):
-            heavy.add(part)
-    for _ in uses:
-        heavy |= {part for part, used in uses.items() if used & heavy}
-    assert heavy == architecture.HEAVY
+def test_the_architecture_page_names_every_room_and_only_files_that_exist():
+    text = Path(architecture.__file__).with_suffix(".md").read_text(encoding="utf-8")
+    for room in architecture.ROOMS:
+        assert re.search(rf"^\| .*`(mdsd_\w+/)?{room}(/|\.py)`.* \|$", text, re.MULTILINE), room
+    answers = re.findall(r"^- Where .*\? (`.+`)$", text, re.MULTILINE)
+    assert len(answers) > 25
+    for name in re.findall(r"`(mdsd_\w+/[\w/.]+)`", text):
+        assert (HERE.root / name).exists(), name
+    for name in (name for answer in answers for name in re.findall("`(.*?)`", answer)):
+        assert (HERE.root / name).is_file(), name
 
 
-def test_no_part_uses_one_that_stands_no_lower():
-    assert not {part: used for part, used in architecture.up(architecture.imports(HERE)).items() if used}
+def test_every_file_is_in_the_index_of_the_architecture_page():
+    text = "".join(architecture.index(HERE, row) for row in architecture.layers(HERE))
+    listed = re.findall(r"^`(.*)`\n: \S", text, re.MULTILINE)
+    files = [path for package in ("mdsd_core", "mdsd_study") for path in (HERE.root / package).glob("*[!_]*/**/*.py")]
+    files += [path for package in ("mdsd_core", "mdsd_study") for path in (HERE.root / package).glob("*[!_].py")]
+    assert sorted(listed) == sorted(path.relative_to(HERE.root).as_posix() for path in files)
 
 
 def test_the_library_knows_nothing_of_the_study():

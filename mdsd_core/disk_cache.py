@@ -1,7 +1,8 @@
-"""Digests of files, and which source files something hangs on: what kept results are named by."""
+"""What can always be made again (kernels, converted models, sweeps): where it is kept, and what it is named by."""
 
 import ast
 import hashlib
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -10,6 +11,19 @@ PACKAGE = Path(__file__).parent
 
 #: Endings of the files that can change what the code does.
 _ENDINGS = (".py", ".json", ".toml", ".npz")
+
+
+def cache_dir() -> Path:
+    """The cache folder: ``$MDSD_CACHE``, else ``mdsd`` under the user's cache folder (not created here).
+
+    >>> cache_dir().is_absolute()
+    True
+    """
+    chosen = os.environ.get("MDSD_CACHE")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache").absolute() / "mdsd"
 
 
 def digest_of_files(root: Path, paths: Iterable[Path]) -> str:
@@ -28,7 +42,7 @@ def digest_of_files(root: Path, paths: Iterable[Path]) -> str:
 def sources_in(folder: Path) -> list[Path]:
     """Code and data files below a folder.
 
-    >>> PACKAGE / "_sources.py" in sources_in(PACKAGE)
+    >>> PACKAGE / "disk_cache.py" in sources_in(PACKAGE)
     True
     """
     return [path for path in folder.rglob("*") if path.suffix in _ENDINGS and "__pycache__" not in path.parts]
@@ -50,7 +64,7 @@ def imported_by(*modules: str) -> list[Path]:
     something is imported from the package itself, not where one of its modules is.
 
     >>> [path.name for path in imported_by("mdsd_core._sums")]
-    ['_jit.py', '_paths.py', '_sources.py', '_sums.py']
+    ['_jit.py', '_sums.py', 'disk_cache.py']
     """
     found: set[Path] = set()
     left = list(modules)
@@ -58,7 +72,7 @@ def imported_by(*modules: str) -> list[Path]:
         path = _file_of(left.pop())
         if path is not None and path not in found:
             found.add(path)
-            left += _imports(path)
+            left += imports_of(path)
     return sorted(found)
 
 
@@ -70,7 +84,12 @@ def _file_of(module: str) -> Path | None:
     return next((path for path in files if path.is_file()), None)
 
 
-def _imports(path: Path) -> Iterator[str]:
+def imports_of(path: Path) -> Iterator[str]:
+    """The modules that a file imports anywhere, and what it takes from them.
+
+    >>> list(imports_of(PACKAGE / "_sums.py"))
+    ['mdsd_core._jit', 'mdsd_core._jit.inline_kernel']
+    """
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
