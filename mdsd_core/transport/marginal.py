@@ -1,7 +1,6 @@
 """The optimal output marginal: the law of the draft that a best selection rule picks, in closed form."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,14 +45,13 @@ class OptimalMarginal:
     contacts: NDArray[np.int64]
 
 
-def optimal_marginal(
-    p: ArrayLike, q: ArrayLike, scheme: Scheme, *, method: Literal["majorant", "least_change"] = "majorant"
-) -> OptimalMarginal:
+def optimal_marginal(p: ArrayLike, q: ArrayLike, scheme: Scheme) -> OptimalMarginal:
     r"""An optimal law of the selected draft, for any q-convex scheme.
 
     A selection rule picks one draft; its law r is any point of the base polytope
     :math:`\{r : r(H) \ge Q(H)\ \text{for all}\ H,\ r(V) = 1\}`, and acceptance after selection is
-    :math:`\sum_x \min(p_x, r_x)`. This function returns the r that attains the optimal acceptance rate.
+    :math:`\sum_x \min(p_x, r_x)`. This function returns an r that attains the optimal acceptance rate, at every scale
+    w > 0 at once: ``sum(min(w p, r)) = min_H [w p(H) + 1 - Q(H)]``, which verification along a path of a tree needs.
 
     Parameters
     ----------
@@ -61,11 +59,6 @@ def optimal_marginal(
         Target and draft distribution.
     scheme : Scheme
         The law of the drafts.
-    method : {"majorant", "least_change"}
-        "majorant" (recommended) is optimal at every scale w > 0 at once:
-        ``sum(min(w p, r)) = min_H [w p(H) + 1 - Q(H)]``, which verification along a path of a draft tree needs.
-        "least_change" is the closed form ``r = p + (M_k - M_{k-1})``, optimal at w = 1 only; it selects no token of a
-        fixed set (``r`` is ``off_fixed``), whose mass of p is then accepted as a residual draw.
 
     Returns
     -------
@@ -80,16 +73,13 @@ def optimal_marginal(
     -----
     O(V log V) for the sort, O(V) after it, and the cost of Q at the prefixes.
 
-    *Majorant.* In ratio order let L_k be the mass of p and Q_k that of the scheme at prefix k. R is the least concave
+    In ratio order let L_k be the mass of p and Q_k that of the scheme at prefix k. R is the least concave
     majorant of the points (L_k, Q_k), and :math:`r_k = R(L_k) - R(L_{k-1})`; tokens with p = 0 come first and keep
     :math:`r_k = Q_k - Q_{k-1}`. Contacts are its vertices. It is built by pooling neighbours whose slopes rise, from
     the steps of Q and of L themselves, so that tokens of mass 1e-30 are as accurate as large ones. With a fixed set T
     of positive target mass, T is one more first block of target mass p(T) that no set of drafts off T serves: r is
     ``min(off_fixed, lam p)`` off T and ``lam p`` on T, ``lam = max_k Q_k / (p(T) + L_k)``. Such an r is realised by
     replacing the winner x, with probability ``1 - r_x / off_fixed_x``, by a token of T drawn by p.
-
-    *Least change.* With :math:`D_k = Q_k - L_k` and k* its largest place, M is the smallest majorant of max(D, 0) that
-    rises up to k* and falls after it.
 
     Source: new here (no publication): the lexicographically optimal base of Fujishige (1980) with weights p, which
     q-convexity of Q (Hu et al., arXiv 2502.18779) turns into one pass over the sorted tokens.
@@ -106,7 +96,7 @@ def optimal_marginal(
     (array([1, 0]), array([0, 1, 2]))
     """
     p, q = check_pair(p, q)
-    order, sorted_r, contacts = marginal_in_order(p, q, scheme, method)
+    order, sorted_r, contacts = marginal_in_order(p, q, scheme)
     fixed = scheme.fixed_set(q)
     off_fixed = np.zeros(p.size)
     off_fixed[order.tokens] = sorted_r
@@ -115,7 +105,7 @@ def optimal_marginal(
         r = np.zeros(p.size)
         r[fixed] = p[fixed] if p_fixed > 0.0 else q[fixed]
         r /= r.sum()
-    elif method == "least_change" or p_fixed <= _NO_MASS:
+    elif p_fixed <= _NO_MASS:
         r = off_fixed
     else:
         ends = contacts[1:] - 1
@@ -126,7 +116,7 @@ def optimal_marginal(
 
 
 def marginal_in_order(
-    p: NDArray[np.float64], q: NDArray[np.float64], scheme: Scheme, method: str
+    p: NDArray[np.float64], q: NDArray[np.float64], scheme: Scheme
 ) -> tuple[RatioOrder, NDArray[np.float64], NDArray[np.int64]]:
     """The tokens off T in ratio order, the law of the selected draft off T in this order, and its contacts.
 
@@ -134,17 +124,15 @@ def marginal_in_order(
 
     >>> from mdsd_core.schemes import WithReplacement
     >>> p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
-    >>> order, law, contacts = marginal_in_order(p, q, WithReplacement(1), "majorant")
+    >>> order, law, contacts = marginal_in_order(p, q, WithReplacement(1))
     >>> order.tokens.tolist(), law.tolist()
     ([2, 1, 0], [0.5, 0.3, 0.2])
     """
-    if method not in _METHODS:
-        raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
     order = ratio_order(p, scheme.weights(q))
     steps = scheme.prefix_steps(order.w)
     if not steps.any():
         return order, steps, np.zeros(1, dtype=np.int64)
-    return order, *_METHODS[method](order.p, steps)
+    return order, *majorant(order.p, steps)
 
 
 @kernel
@@ -183,44 +171,3 @@ def majorant(p, steps):
             for k in range(vertex[b], vertex[b + 1]):
                 r[k] = slope[b] * p[k]
     return r, vertex[: top + 1].copy()
-
-
-@kernel
-def _least_change(p, steps):
-    """``r = p + (M_k - M_{k-1})`` and the prefixes at which L + M = Q."""
-    m = p.size
-    r = np.empty(m)
-    excess = np.empty(m + 1)  # D_k = Q_k - L_k
-    contact = np.zeros(m + 1, np.bool_)
-    excess[0] = 0.0
-    mass_p, mass_q, best = 0.0, 0.0, 0
-    for k in range(m):
-        mass_p += p[k]
-        mass_q += steps[k]
-        excess[k + 1] = mass_q - mass_p
-        if excess[k + 1] > excess[best]:
-            best = k + 1
-    contact[0] = True
-    contact[best] = True
-    level = 0.0
-    for k in range(best):  # M rises
-        if excess[k + 1] > level:
-            # where M follows D on both sides, r is the step of Q itself, free of cancellation
-            r[k] = steps[k] if contact[k] else p[k] + (excess[k + 1] - level)
-            level = excess[k + 1]
-            contact[k + 1] = True
-        else:
-            r[k] = p[k]
-    level = excess[m] if excess[m] > 0.0 else 0.0
-    contact[m] = True
-    for k in range(m - 1, best - 1, -1):  # M falls, seen from its end
-        if excess[k] > level:
-            r[k] = steps[k] if contact[k + 1] else max(p[k] + (level - excess[k]), 0.0)
-            level = excess[k]
-            contact[k] = True
-        else:
-            r[k] = p[k]
-    return r, np.flatnonzero(contact)
-
-
-_METHODS: dict[str, Any] = {"majorant": majorant, "least_change": _least_change}

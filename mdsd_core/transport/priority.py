@@ -120,11 +120,6 @@ class PriorityPlan:
         own = slice(self.start[i], self.start[i + 1]) if i >= 0 else slice(0)
         return self.key[own], np.diff(self.cumulative[own], prepend=0.0)
 
-    def draw_key(self, token: int, rng: UniformSource) -> int:
-        """Draw a segment of `token` with one uniform and return its key, in O(log segments)."""
-        drafts = self._checked(np.array([token]))
-        return int(_drawn_key(drafts[0], rng.random(), self.row, self.start, self.key, self.cumulative))
-
     def select(self, drafts: ArrayLike, rng: UniformSource) -> int:
         """Select one draft: every draft draws a segment, the largest key wins.
 

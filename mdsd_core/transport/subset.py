@@ -1,6 +1,5 @@
 """The optimal acceptance rate by subset selection: sort once by p/w, scan the prefixes."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,9 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core._jit import kernel
 from mdsd_core._sums import add
-from mdsd_core.distributions import check_distribution, check_pair
+from mdsd_core.distributions import check_pair
 from mdsd_core.schemes import Scheme
-from mdsd_core.schemes.base import check_count
 from mdsd_core.transport.order import RatioOrder, ratio_order
 
 _NO_ENDS, _NO_CURVE = np.empty(0, dtype=np.int64), np.empty(0)
@@ -77,34 +75,6 @@ class OptimalAcceptance:
         0.75
         """
         return float(1.0 + self.p[self.subset].sum() - self.scheme.set_mass(self.q, self.subset))
-
-
-@dataclass(frozen=True, eq=False)
-class OptimalAcceptanceBatch:
-    """The optimal acceptance rates of many steps.
-
-    Attributes
-    ----------
-    rate, rejection : ndarray of float64, shape [B]
-        As in :class:`OptimalAcceptance`.
-    subset : ndarray of bool, shape [B, V]
-        The indicator of the optimal subset of each row.
-    prefix : ndarray of int64, shape [B]
-        The number of tokens of the subset that are not in the fixed set.
-
-    Examples
-    --------
-    >>> from mdsd_core.schemes import WithReplacement
-    >>> p, q = [[0.6, 0.4], [0.5, 0.5]], [[0.2, 0.8], [0.5, 0.5]]
-    >>> found = optimal_acceptance_batch(p, q, WithReplacement(2))
-    >>> found.rate.round(12).tolist(), found.subset[0].tolist()
-    ([0.76, 1.0], [False, True])
-    """
-
-    rate: NDArray[np.float64]
-    rejection: NDArray[np.float64]
-    subset: NDArray[np.bool_]
-    prefix: NDArray[np.int64]
 
 
 def optimal_acceptance(p: ArrayLike, q: ArrayLike, scheme: Scheme) -> OptimalAcceptance:
@@ -189,53 +159,6 @@ def optimal_acceptance_in_order(
     masses = _outside_and_fixed(p, w, fixed)
     rejection, prefix = _largest_difference(order.p, ends, steps, *masses, _NO_CURVE)
     return OptimalAcceptance(1.0 - rejection, rejection, order.tokens, prefix, fixed, p, q, scheme)
-
-
-def optimal_acceptance_batch(p: ArrayLike, q: ArrayLike, scheme: Scheme, *, threads: int = 1) -> OptimalAcceptanceBatch:
-    """:func:`optimal_acceptance` for every row of two stacks of distributions.
-
-    Parameters
-    ----------
-    p, q : array_like, shape (B, V)
-        Target and draft distributions, row by row.
-    scheme : Scheme
-        The law of the drafts.
-    threads : int
-        Rows are divided among so many threads. The result does not depend on it, nor a row on any other.
-
-    Returns
-    -------
-    OptimalAcceptanceBatch
-
-    Examples
-    --------
-    >>> from mdsd_core.schemes import WithReplacement
-    >>> rows = optimal_acceptance_batch([[1.0, 0.0], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]], WithReplacement(2))
-    >>> rows.rate
-    array([0.75, 1.  ])
-    """
-    p, q = check_distribution(p, "p", ndim=2), check_distribution(q, "q", ndim=2)
-    if p.shape != q.shape:
-        raise ValueError(f"p and q must have one shape, got {p.shape} and {q.shape}")
-    check_count("threads", threads)
-    B = p.shape[0]
-    result = OptimalAcceptanceBatch(
-        np.empty(B), np.empty(B), np.zeros(p.shape, dtype=bool), np.empty(B, dtype=np.int64)
-    )
-
-    def fill(row: int) -> None:
-        best = optimal_acceptance(p[row], q[row], scheme)
-        result.rate[row], result.rejection[row], result.prefix[row] = best.rate, best.rejection, best.prefix
-        result.subset[row, best.fixed] = True
-        result.subset[row, best.order[: best.prefix]] = True
-
-    if threads == 1:
-        for row in range(B):
-            fill(row)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(fill, range(B)))
-    return result
 
 
 def _outside_and_fixed(p: NDArray[np.float64], w: NDArray[np.float64], fixed: NDArray[np.int64]) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 No lossless verifier accepts more often than the optimal rate of the law its drafts are drawn from. Where a count says
 otherwise, either the count is noisy (:func:`chance_above`, :func:`wilson`), or the rule is not lossless
 (:func:`skipped_duplicates`), or the "bound" is not the one of these drafts
-(:func:`mdsd_core.transport.two_laws.without_replacement_gap`).
+(two laws, see :class:`~mdsd_core.schemes.DistinctConditioned`).
 """
 
 import math

@@ -1,7 +1,6 @@
 """The exact optimal coupling for independent drafts: labels by the left-curtain (martingale) coupling."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -90,9 +89,7 @@ class Curtain:
         return PriorityPlan(row, start, key, cumulative, marginal)
 
 
-def left_curtain(
-    p: ArrayLike, q: ArrayLike, scheme: Scheme, *, method: Literal["majorant", "least_change"] = "majorant"
-) -> Curtain:
+def left_curtain(p: ArrayLike, q: ArrayLike, scheme: Scheme) -> Curtain:
     r"""Intervals of labels that give the optimal marginal to the draft with the largest label.
 
     Parameters
@@ -101,8 +98,6 @@ def left_curtain(
         Target and draft distribution.
     scheme : Scheme
         The law of the drafts: independent, alone or behind a fixed set.
-    method : {"majorant", "least_change"}
-        The marginal asked for; see :func:`mdsd_core.transport.marginal.optimal_marginal`.
 
     Returns
     -------
@@ -142,7 +137,7 @@ def left_curtain(
     """
     p, q = check_pair(p, q)
     n = _independent_drafts(scheme)
-    order, asked, contacts = marginal_in_order(p, q, scheme, method)
+    order, asked, contacts = marginal_in_order(p, q, scheme)
     w = order.w
     w /= w.sum()  # its own array
     left, right, parent = sweep(w, asked, contacts, n)

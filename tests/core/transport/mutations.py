@@ -7,12 +7,11 @@ COUPLING, MARGINAL, PRIORITY, NEST = (
 )
 SMALL = f"{COUPLING}::test_small_instances_by_enumeration_of_all_drafts[2]"
 SKEWED = f"{COUPLING}::test_every_kind_of_skew_stays_lossless"
-NESTED = f"{COUPLING}::test_intervals_are_nested_tile_the_line_and_have_the_masses_asked_for[majorant]"
+NESTED = f"{COUPLING}::test_intervals_are_nested_tile_the_line_and_have_the_masses_asked_for"
 FIXED = f"{COUPLING}::test_fixed_sets_by_enumeration"
 TILING = f"{COUPLING}::test_the_plan_is_exact_for_any_tiling"
 TINY = f"{COUPLING}::test_tokens_below_rounding_do_not_stand_in_the_way"
 POLYTOPE = f"{MARGINAL}::test_majorant_lies_in_the_polytope_and_is_optimal_at_every_scale"
-LEAST = f"{MARGINAL}::test_least_change_lies_in_the_polytope_and_attains_the_rate"
 
 CHAIN, BLOCKS, PLAN = (f"transport/nest/{name}.py" for name in ("chain", "contacts", "plan"))
 
@@ -70,20 +69,6 @@ TRANSPORT = [
         "r = np.minimum(off_fixed, lam * p)",
         "r = off_fixed * (1 - lam * p_fixed)",
         tests=f"{POLYTOPE}[greedy]",
-    ),
-    mutation(
-        "least change: M does not fall behind its top",
-        "transport/marginal.py",
-        "level = excess[m] if excess[m] > 0.0 else 0.0",
-        "level = excess[best]",
-        tests=f"{LEAST}[with replacement]",
-    ),
-    mutation(
-        "least change: M falls before its top",
-        "transport/marginal.py",
-        "if excess[k + 1] > excess[best]:",
-        "if k == 0:",
-        tests=f"{LEAST}[with replacement]",
     ),
     mutation(
         "curtain: never swallows more than one hole",

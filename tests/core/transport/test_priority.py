@@ -89,21 +89,6 @@ def test_select_follows_its_law_uniform_by_uniform(seed):
         np.testing.assert_allclose(law, plan.selection_law(drafts), atol=1e-15)
 
 
-def test_draw_key_at_the_ends():
-    """The largest and the smallest uniform draw the first and the last segment of positive probability."""
-    first_is_null = 0
-    for seed in range(10):
-        plan = random_plan(np.random.default_rng(seed), 6)
-        for x in range(6):
-            keys, fractions = plan.segments(x)
-            assert fractions.sum() == pytest.approx(1, abs=1e-15)
-            positive = keys[fractions > 0]
-            first_is_null += positive[0] != keys[0]
-            assert plan.draw_key(x, Replay([0.0])) == positive[0]
-            assert plan.draw_key(x, Replay([1 - 2.0**-53])) == positive[-1]
-    assert first_is_null > 3
-
-
 def test_law_of_winner_is_the_sum_over_tuples():
     rng = np.random.default_rng(5)
     plan, q = random_plan(rng, 4), normalised(rng.random(4))
@@ -126,8 +111,6 @@ def test_errors_name_the_token():
         plan.selection_law([[0, 1], [NO_DRAFT, NO_DRAFT]])
     with pytest.raises(ValueError, match="drafts must be token ids"):
         plan.select([0.0], rng)
-    with pytest.raises(ValueError, match="token 3"):
-        plan.draw_key(3, rng)
     assert [a.size for a in plan.segments(3)] == [0, 0]
 
 
