@@ -266,7 +266,7 @@ def page(claims: tuple[Claim, ...], read: Reader, profile: str, read_full: Reade
         "and the size of the steps can be compared.",
         "",
     ]
-    for table in TABLES:
+    for table in TABLES.values():
         lines += _published(table)
     return "\n".join(lines).rstrip() + "\n"
 
