@@ -163,3 +163,11 @@ def test_what_notebooks_import_from_the_repository_is_installed():
     assert here == {"mdsd_core", "mdsd_study"}
     setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     assert set(setuptools["packages"]["find"]["include"]) == {f"{name}*" for name in here}
+
+
+def test_data_files_are_installed_with_their_packages():
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    for path in (path for name in ("mdsd_core", "mdsd_study") for path in (ROOT / name).rglob("*") if path.is_file()):
+        if path.suffix not in (".py", ".pyc", ".nbi", ".nbc"):
+            package = ".".join(path.parent.relative_to(ROOT).parts)
+            assert any(path.match(pattern) for pattern in data.get(package, ())), f"{path} would not be installed"

@@ -23,7 +23,7 @@ from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import LanguageModel
 from mdsd_core.models.prompts import Prompt
 from mdsd_study.report.provenance import code_digest
-from mdsd_study.statistics import Interval, bootstrap_mean, bootstrap_ratio
+from mdsd_study.statistics import Interval, bootstrap_ratio
 
 #: The kinds of work that a round's time is split into.
 KINDS_OF_WORK = ("draft", "scheme", "target", "verify", "cache")
@@ -97,8 +97,8 @@ class PromptRun:
     Examples
     --------
     >>> run = PromptRun("a", (((2, 1), (2, -1)), ((2, -1),)), emitted=3, draft_calls=4, seconds={"wall": 1.0})
-    >>> run.rounds, run.accepted, run.at_depth(1)
-    (2, 1, [1, -1])
+    >>> run.rounds, run.accepted
+    (2, 1)
     """
 
     key: str
@@ -116,10 +116,6 @@ class PromptRun:
     def accepted(self) -> int:
         """Accepted drafts, before cuts."""
         return sum(index >= 0 for row in self.visits for _, index in row)
-
-    def at_depth(self, depth: int) -> list[int]:
-        """The accepted index, or -1, of each decision about drafts at `depth` (from 1)."""
-        return [row[depth - 1][1] for row in self.visits if len(row) >= depth]
 
     @classmethod
     def of(cls, key: str, request: int, metrics: Metrics, wall: float, processor: float) -> "PromptRun":
@@ -311,26 +307,6 @@ def tokens_per_second(
         seed=seed,
         level=level,
     )
-
-
-def acceptance_at_depth(
-    runs: Sequence[PromptRun], depth: int, *, drafts: int | None = None, seed: int = 0, level: float = 0.95
-) -> Interval | None:
-    """Accepted at `depth` given that it was reached, with its interval over prompts; None if it never was.
-
-    With `drafts` only the first so many drafts of a node count: for recursive rejection, which judges drafts in turn,
-    that is the acceptance with so many drafts.
-
-    >>> runs = [PromptRun("a", (((2, 1), (2, -1)), ((2, -1),)), 3, 2, {})]
-    >>> acceptance_at_depth(runs, 1).mean, acceptance_at_depth(runs, 1, drafts=1).mean
-    (0.5, 0.0)
-    """
-    values, keys = [], []
-    for run in runs:
-        decisions = run.at_depth(depth)
-        values += [float(0 <= index < (drafts if drafts is not None else index + 1)) for index in decisions]
-        keys += [run.key] * len(decisions)
-    return bootstrap_mean(values, keys, seed=seed, level=level) if values else None
 
 
 def time_split(runs: Iterable[PromptRun]) -> dict[str, float]:

@@ -103,9 +103,8 @@ class FollowTheLeader:
     -----
     This is learning from full information: after a step the rewards of *all* arms are known. Against the best single
     arm in hindsight the loss is at most the sum, over the steps after which the choice changes, of the difference that
-    the step made between the new choice and the old one ("be the leader", see :func:`leader_bound`). On a stream whose
-    steps are exchangeable that stays bounded as the stream grows; rewards made up by an adversary can make it grow
-    with every step.
+    the step made between the new choice and the old one ("be the leader"). On a stream whose steps are exchangeable
+    that stays bounded as the stream grows; rewards made up by an adversary can make it grow with every step.
 
     References
     ----------
@@ -186,24 +185,6 @@ def regret(rewards: ArrayLike, chosen: ArrayLike) -> float:
     """
     table = _rewards(rewards)
     return float(table.sum(axis=0).max() - table[np.arange(len(table)), np.asarray(chosen)].sum())
-
-
-def leader_bound(rewards: ArrayLike, *, start: int = 0) -> float:
-    """An upper bound of the regret of :class:`FollowTheLeader` on this stream, by "be the leader".
-
-    The sum over the steps of what the arm chosen *after* a step earned in it, less what the arm chosen before did.
-
-    >>> leader_bound([[0.5, 0.25], [0.25, 0.5], [0.5, 0.5]], start=1)
-    0.5
-    """
-    table = _rewards(rewards)
-    leader = FollowTheLeader(table.shape[1], start)
-    bound = 0.0
-    for row in table:
-        before = leader.choice
-        leader.observe(row)
-        bound += float(row[leader.choice] - row[before])
-    return bound
 
 
 def held_out(rewards: ArrayLike, prompts: Sequence[str]) -> NDArray[np.int64]:

@@ -10,9 +10,6 @@ of no help. Reported are medians over rounds; the ratio is the median of the rou
 the medians. Rows are pairs of softmaxes of normal logits (scale 3) that differ by normal noise (scale 0.7).
 """
 
-import argparse
-import json
-import platform
 import statistics
 import time
 
@@ -22,6 +19,7 @@ import torch
 from mdsd_core.decoding import tensor_rules
 from mdsd_core.schemes import Deterministic, SpecHubPairs, WithoutReplacement, WithReplacement, greedy
 from mdsd_core.verifiers import verifier
+from mdsd_study.benchmarks.common import arguments, machine, print_table, softmax, write_record
 
 #: The compiled rules, and how many times faster a row has to be in a batch: for B = 16, V = 49,152, n = 4, two threads.
 LIMITS = {"rrs": 1.3, "rrs_without": 1.3, "greedy": 1.3, "token_matching": 1.3}
@@ -35,11 +33,6 @@ class Played:
 
     def random(self):
         return next(self.values)
-
-
-def softmax(z):
-    p = np.exp(z - z.max(axis=1, keepdims=True))
-    return p / p.sum(axis=1, keepdims=True)
 
 
 def cases(n):
@@ -114,14 +107,9 @@ def table(times, B):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--vocabulary", type=int, default=49_152)
-    parser.add_argument("--drafts", type=int, default=4)
+    parser = arguments(__doc__, batch=16, vocabulary=49_152, drafts=4, rounds=30)
     parser.add_argument("--threads", type=int, default=2, help="threads of the batch (the loop uses one)")
-    parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--device", default="cpu", help="where the batch is; the loop runs on the host")
-    parser.add_argument("--json", metavar="FILE", help="write the table there too")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     times = measure(options.batch, options.vocabulary, options.drafts, options.rounds, device=options.device)
@@ -129,26 +117,14 @@ def main():
     held &= options.device == "cpu"
     rows = [row | {"limit": LIMITS.get(row["verifier"]) if held else None} for row in table(times, options.batch)]
     print(f"B = {options.batch}, V = {options.vocabulary}, n = {options.drafts}; microseconds a row, medians")
-    print(f"{'verifier':<16}{'scheme':<56}{'loop':>8}{'batch':>8}{'speedup':>9}{'in CPU time':>13}{'limit':>7}")
-    for row in rows:
-        limit = f"{row['limit']:.1f}" if row["limit"] else "-"
-        print(
-            f"{row['verifier']:<16}{row['scheme']:<56}{row['loop_microseconds']:>8.0f}{row['batch_microseconds']:>8.0f}"
-            f"{row['speedup']:>9.2f}{row['speedup_of_processor_time']:>13.2f}{limit:>7}"
-        )
-    if options.json:
-        record = {
-            "batch": options.batch,
-            "vocabulary": options.vocabulary,
-            "drafts": options.drafts,
-            "threads": options.threads,
-            "device": options.device,
-            "rounds": options.rounds,
-            "machine": {"processor": platform.processor() or platform.machine(), "python": platform.python_version()},
-            "rows": rows,
-        }
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(record, file, indent=1)
+    print_table(
+        ["verifier", "scheme", "loop", "batch", "speedup", "in CPU time", "limit"],
+        rows,
+        {"verifier": "<16", "scheme": "<56", "loop_microseconds": "8.0f", "batch_microseconds": "8.0f"}
+        | {"speedup": "9.2f", "speedup_of_processor_time": "13.2f", "limit": "7.1f"},
+    )
+    about = {name: getattr(options, name) for name in ("batch", "vocabulary", "drafts", "threads", "device", "rounds")}
+    write_record(options.json, {**about, "machine": machine(), "rows": rows})
 
 
 if __name__ == "__main__":

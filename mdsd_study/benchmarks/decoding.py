@@ -19,10 +19,7 @@ round draws a whole tree, up to gamma draft passes of which nothing can be used:
 one. It has a line of its own.
 """
 
-import argparse
 import itertools
-import json
-import platform
 import statistics
 import time
 from typing import Any
@@ -38,6 +35,7 @@ from mdsd_core.models import load_pair
 from mdsd_core.schemes.names import scheme_family
 from mdsd_core.trees.selection import selects
 from mdsd_study.analysis.target_law_in_the_loop import lossless_cells
+from mdsd_study.benchmarks.common import arguments, machine, write_record
 
 TREE = (4, 2, 2)
 SAMPLING, GREEDY = SamplingParams(temperature=0.7), SamplingParams(temperature=0)
@@ -213,15 +211,9 @@ def setup(
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--target", default="smollm2-135m")
-    parser.add_argument("--draft", default="smollm2-135m-skip4")
-    parser.add_argument("--tokens", type=int, default=32)
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--device", default="cpu")
+    parser = arguments(__doc__, target="smollm2-135m", draft="smollm2-135m-skip4", tokens=32, repeat=3, device="cpu")
     parser.add_argument("--threads", type=int, help="of torch; by default what torch takes")
     parser.add_argument("--only", metavar="WORD", default="", help="rules with this in scheme-verifier-rule")
-    parser.add_argument("--json", metavar="FILE", help="write the tables there too")
     options = parser.parse_args()
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -244,12 +236,8 @@ def main():
             f"{row['share']:>8.1%}{row['processor_milliseconds']:>8.1f}{row['processor_share']:>8.1%}",
             flush=True,
         )
-    if options.json:
-        machine = {"processor": platform.processor() or platform.machine(), "python": platform.python_version()}
-        about = {"threads": torch.get_num_threads(), "machine": machine}
-        record = {**vars(options), **about, "overhead": overhead, "speed": speed}
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(record, file, indent=1)
+    about = {"threads": torch.get_num_threads(), "machine": machine(), "overhead": overhead, "speed": speed}
+    write_record(options.json, {**vars(options), **about})
 
 
 if __name__ == "__main__":

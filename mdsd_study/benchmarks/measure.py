@@ -8,12 +8,8 @@ plain calls, each with its own checks and sorts, are timed beside the shared wor
 costs more than --limit milliseconds.
 """
 
-import argparse
-import json
-import platform
 import statistics
 import sys
-import time
 
 import numpy as np
 import torch
@@ -22,6 +18,7 @@ from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import load_pair
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import verifier
+from mdsd_study.benchmarks.common import arguments, machine, seconds, write_record
 from mdsd_study.measure import BOUND, Placement, SweepPlan, measure_context
 from mdsd_study.measure.pairs import find_pair
 from mdsd_study.measure.teacher_forcing import positions
@@ -29,18 +26,9 @@ from mdsd_study.measure.texts import Continuation, load_contexts
 from mdsd_study.measure.work import measure_text, units_of
 
 
-def thread_seconds(work):
-    start = time.thread_time()
-    work()
-    return time.thread_time() - start
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--prompts", type=int, default=2)
-    parser.add_argument("--tokens", type=int, default=48)
+    parser = arguments(__doc__, prompts=2, tokens=48)
     parser.add_argument("--limit", type=float, default=120.0, help="milliseconds for one context and pair")
-    parser.add_argument("--json", metavar="FILE", help="write the table there too")
     options = parser.parse_args()
     torch.set_num_threads(1)
     plan = SweepPlan((find_pair("smollm2-135m/skip4"),), ("mt_bench",), profile="ci", max_new_tokens=options.tokens)
@@ -59,19 +47,19 @@ def main():
 
     measure_text(plan, Placement(), units[0], texts[0])  # loads, compiles
     whole = statistics.median(
-        thread_seconds(lambda u=unit, t=text: measure_text(plan, Placement(), u, t)) / len(text.tokens)
+        seconds(lambda u=unit, t=text: measure_text(plan, Placement(), u, t)) / len(text.tokens)
         for unit, text in zip(units, texts, strict=True)
     )
-    seconds = {"argsort of V doubles": [], "rates, work shared": [], "rates, plain calls": []}
+    spent = {"argsort of V doubles": [], "rates, work shared": [], "rates, plain calls": []}
     for text in texts:
         for place in positions(pair.target, {"draft": pair.draft}, [text], sampling):
             p, q = place.p, place.q["draft"]
-            seconds["argsort of V doubles"].append(thread_seconds(lambda p=p, q=q: np.argsort(p / q)))
-            seconds["rates, work shared"].append(
-                thread_seconds(lambda p=p, q=q: measure_context(p, q, entries, rng, plan.histories))
+            spent["argsort of V doubles"].append(seconds(lambda p=p, q=q: np.argsort(p / q)))
+            spent["rates, work shared"].append(
+                seconds(lambda p=p, q=q: measure_context(p, q, entries, rng, plan.histories))
             )
-            seconds["rates, plain calls"].append(thread_seconds(lambda p=p, q=q: plain(p, q)))
-    milliseconds = {name: 1e3 * statistics.median(values) for name, values in seconds.items()}
+            spent["rates, plain calls"].append(seconds(lambda p=p, q=q: plain(p, q)))
+    milliseconds = {name: 1e3 * statistics.median(values) for name, values in spent.items()}
     milliseconds["everything, one context and pair"] = 1e3 * whole
     sort = milliseconds["argsort of V doubles"]
     contexts = sum(len(text.tokens) for text in texts)
@@ -80,15 +68,8 @@ def main():
     for name, value in milliseconds.items():
         print(f"{name:<36}{value:>10.2f}{value / sort:>10.1f}")
     print(f"limit for everything: {options.limit:g} ms")
-    if options.json:
-        record = {
-            "contexts": contexts,
-            "milliseconds": milliseconds,
-            "limit": options.limit,
-            "machine": {"processor": platform.processor() or platform.machine(), "python": platform.python_version()},
-        }
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(record, file, indent=1)
+    record = {"contexts": contexts, "milliseconds": milliseconds, "limit": options.limit, "machine": machine()}
+    write_record(options.json, record)
     if milliseconds["everything, one context and pair"] > options.limit:
         sys.exit(1)
 

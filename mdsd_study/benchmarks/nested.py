@@ -10,9 +10,6 @@ each side are kept. Every context is sorted and planned in turn, `rounds` times,
 of the rounds the fastest counts, over the contexts the median and the worst are reported.
 """
 
-import argparse
-import json
-import platform
 import statistics
 
 import numpy as np
@@ -20,13 +17,9 @@ import numpy as np
 from mdsd_core.schemes import DistinctConditioned, WithoutReplacement
 from mdsd_core.transport.nest import nested_plan
 from mdsd_study.analysis.nest_plots import measure_plan
+from mdsd_study.benchmarks.common import arguments, machine, softmax, write_record
 
 VOCABULARY = 49_152
-
-
-def softmax(z, temperature):
-    p = np.exp((z - z.max()) / temperature)
-    return p / p.sum()
 
 
 def synthetic(count, seed=0):
@@ -86,15 +79,11 @@ def measure(logits, scheme, temperature, support, tolerance, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__, tolerance=1e-6, contexts=12, rounds=3)
     parser.add_argument("--real", action="store_true")
     parser.add_argument("--support", type=int)
-    parser.add_argument("--tolerance", type=float, default=1e-6)
     parser.add_argument("--drafts", type=int, nargs="+", default=[2, 3, 4, 8])
     parser.add_argument("--temperatures", type=float, nargs="+", default=[0.1, 0.3, 0.7, 1.0, 1.5])
-    parser.add_argument("--contexts", type=int, default=12)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json")
     options = parser.parse_args()
     logits = list((packaged if options.real else synthetic)(options.contexts))
     for scheme in (WithoutReplacement(2), WithoutReplacement(3), DistinctConditioned(2)):  # compile
@@ -112,9 +101,7 @@ def main():
                     f" {row['median_steps']:8.0f} {row['most_repairs']:8d} {row['fell_back']:10d}",
                     flush=True,
                 )
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump({"machine": platform.processor(), "options": vars(options), "table": table}, file, indent=1)
+    write_record(options.json, {"machine": machine(), "options": vars(options), "table": table})
 
 
 if __name__ == "__main__":

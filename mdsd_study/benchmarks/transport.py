@@ -9,12 +9,9 @@ rounds, and the median of the ratios of a round. p and q are softmaxes of normal
 noise (scale 0.7).
 """
 
-import argparse
 import json
-import platform
 import statistics
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +31,7 @@ from mdsd_core.transport.curtain.coupling import iid_plan
 from mdsd_core.transport.marginal import optimal_marginal
 from mdsd_core.transport.oracle.linear_programme import draft_sets, solve_lp
 from mdsd_core.transport.subset import optimal_acceptance
+from mdsd_study.benchmarks.common import arguments, machine, print_table, seconds, softmax, write_record
 
 #: What is measured, by name.
 WORKS: dict[str, Callable[..., Any]] = {"rate": optimal_acceptance, "marginal": optimal_marginal, "plan": iid_plan}
@@ -101,17 +99,7 @@ EXPONENT_LIMIT = 1.25
 def softmax_pair(V, temperature=1.0, seed=0):
     rng = np.random.default_rng(seed)
     logits = 3.0 * rng.normal(size=V)
-    pair = []
-    for z in (logits, logits + 0.7 * rng.normal(size=V)):
-        weights = np.exp((z - z.max()) / temperature)
-        pair.append(weights / weights.sum())
-    return pair
-
-
-def seconds(work):
-    start = time.thread_time()
-    work()
-    return time.thread_time() - start
+    return softmax(logits, temperature), softmax(logits + 0.7 * rng.normal(size=V), temperature)
 
 
 def against_argsort(work, scheme, p, q, rounds):
@@ -236,16 +224,6 @@ def sort_in_use():
     }
 
 
-def processor():
-    """The model of the processor, where the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
-
-
 def report(rounds):
     # A process that has freed a large array keeps freed memory instead of handing it back to the system each time. One
     # that holds a language model has: without this, fetching pages anew would cost as much as the work.
@@ -253,7 +231,7 @@ def report(rounds):
     by_vocabulary, fits = growth_with_vocabulary(rounds)
     return {
         "rounds": rounds,
-        "machine": {"processor": processor(), "python": platform.python_version()},
+        "machine": machine(),
         "argsort": sort_in_use(),
         "cases": cases(rounds),
         "vocabulary": by_vocabulary,
@@ -284,49 +262,35 @@ def over_the_limit(result):
     return told
 
 
-def print_table(head, rows, forms):
-    """Rows of dictionaries, a column for each key of forms."""
-    print()
-    print(
-        "".join(format(title, ("<" if "<" in form else ">") + width(form)) for title, form in zip(head, forms.values()))
-    )
-    for row in rows:
-        print("".join(cell(row.get(key), form) for key, form in forms.items()))
-
-
-def width(form):
-    return form.lstrip("<>").split(".")[0].rstrip("d")
-
-
-def cell(value, form):
-    """A value in a form such as "9.2f", or a dash as wide."""
-    return format(value, form) if value is not None else format("-", ">" + width(form))
-
-
 def print_report(result):
     print(f"{result['machine']}; numpy.argsort: {result['argsort']}")
     own = {"work": "<10", "scheme": "<58", "vocabulary": "9d"}
     cost = {"milliseconds": "10.3f", "argsorts": "10.2f"}
+    print()
     print_table(
         ["work", "scheme", "V", "T", "ms", "argsorts", "limit", "stretch", "lost"],
         result["cases"],
         own | {"temperature": "5.1f"} | cost | {"limit": "7.0f", "stretch": "9.0f", "lost_acceptance": "10.0e"},
     )
+    print()
     print_table(
         ["work", "scheme", "V", "ms", "argsorts", "ns / (V log2 V)"],
         result["vocabulary"],
         own | cost | {"nanoseconds_per_v_log_v": "17.2f"},
     )
+    print()
     print_table(
         ["work", "scheme", "exponent of V log V", "of argsort", "at most"],
         result["fits"],
         {"work": "<10", "scheme": "<58", "exponent": "21.3f", "argsort_exponent": "12.3f", "limit": "9.2f"},
     )
+    print()
     print_table(
         ["work", "scheme", "n", "ms", "argsorts"],
         result["drafts"],
         {"work": "<10", "scheme": "<58", "drafts": "4d"} | cost,
     )
+    print()
     print_table(
         ["k", "n", "LP ms", "rate ms", "times faster", "difference", "at least"],
         result["lp"],
@@ -335,6 +299,7 @@ def print_report(result):
     )
     published = result["published"]
     print(f"\n{published['source']}: {published['setup']}; {published['note']}")
+    print()
     print_table(
         [
             "k",
@@ -352,16 +317,13 @@ def print_report(result):
     )
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=21)
-    parser.add_argument("--json", metavar="FILE", help="write the tables there too")
+def main(given=None):
+    parser = arguments(__doc__, rounds=21)
     parser.add_argument("--check", action="store_true", help="fail if a limit is not kept")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(given)
     result = report(options.rounds)
     print_report(result)
-    if options.json:
-        Path(options.json).write_text(json.dumps(result, indent=1), encoding="utf-8")
+    write_record(options.json, result)
     told = over_the_limit(result)
     for line in told:
         print("over the limit:", line)

@@ -8,11 +8,7 @@ machine falls on all alike; reported are medians over rounds and their ratios. p
 (scale 3) that differ by normal noise (scale 0.7).
 """
 
-import argparse
-import json
-import platform
 import statistics
-import time
 
 import numpy as np
 
@@ -25,14 +21,10 @@ from mdsd_core.schemes import (
     greedy,
 )
 from mdsd_core.verifiers import verifier, verifiers_for
+from mdsd_study.benchmarks.common import arguments, machine, print_table, seconds, softmax, write_record
 
 #: The ratios that the project holds itself to, for V = 49,152 and n = 4.
 LIMITS = {"rrs": 1.5, "rrs_without": 1.5, "kseq": 3.0, "greedy": 1.5, "token_matching": 1.0, "optimal": 8.0}
-
-
-def softmax(z):
-    p = np.exp(z - z.max())
-    return p / p.sum()
 
 
 def cases(n):
@@ -52,9 +44,7 @@ def measure(V, n, rounds, seed=0):
     np.empty(3 << 20)
 
     def timed(key, work):
-        start = time.thread_time()
-        work()
-        times.setdefault(key, []).append(time.thread_time() - start)
+        times.setdefault(key, []).append(seconds(work))
 
     for i in range(rounds + 2):
         logits = 3.0 * rng.normal(size=V)
@@ -69,12 +59,7 @@ def measure(V, n, rounds, seed=0):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--vocabulary", type=int, default=49_152)
-    parser.add_argument("--drafts", type=int, default=4)
-    parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--json", metavar="FILE", help="write the table there too")
-    options = parser.parse_args()
+    options = arguments(__doc__, vocabulary=49_152, drafts=4, rounds=30).parse_args()
     medians = measure(options.vocabulary, options.drafts, options.rounds)
     sort = medians.pop("argsort")
     rows = [
@@ -88,21 +73,13 @@ def main():
         for (name, scheme), milliseconds in medians.items()
     ]
     print(f"V = {options.vocabulary}, n = {options.drafts}; numpy.argsort {sort:.3f} ms (processor time, one thread)")
-    print(f"{'verifier':<16}{'scheme':<58}{'ms':>8}{'argsorts':>10}{'limit':>8}")
-    for row in rows:
-        limit = f"{row['limit']:.1f}" if row["limit"] is not None else "-"
-        print(f"{row['verifier']:<16}{row['scheme']:<58}{row['milliseconds']:>8.3f}{row['argsorts']:>10.2f}{limit:>8}")
-    if options.json:
-        record = {
-            "vocabulary": options.vocabulary,
-            "drafts": options.drafts,
-            "rounds": options.rounds,
-            "argsort_milliseconds": sort,
-            "machine": {"processor": platform.processor() or platform.machine(), "python": platform.python_version()},
-            "rows": rows,
-        }
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(record, file, indent=1)
+    print_table(
+        ["verifier", "scheme", "ms", "argsorts", "limit"],
+        rows,
+        {"verifier": "<16", "scheme": "<58", "milliseconds": "8.3f", "argsorts": "10.2f", "limit": "8.1f"},
+    )
+    about = {name: getattr(options, name) for name in ("vocabulary", "drafts", "rounds")}
+    write_record(options.json, {**about, "argsort_milliseconds": sort, "machine": machine(), "rows": rows})
 
 
 if __name__ == "__main__":

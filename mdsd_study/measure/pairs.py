@@ -2,13 +2,13 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from mdsd_core.models.prompts import HubSet
+from mdsd_study.report.data_files import check_fields, read_packaged
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def packaged_pairs() -> dict[str, Pair]:
     >>> packaged_pairs()["opt-6.7b/opt-125m"].draft
     'facebook/opt-125m'
     """
-    return _pairs(tomllib.loads(files("mdsd_study.measure").joinpath("pairs.toml").read_text(encoding="utf-8")), "it")
+    return _pairs(read_packaged("mdsd_study.measure", "pairs.toml"), "pairs.toml")
 
 
 def find_pair(name: str, own: Mapping[str, Pair] | None = None) -> Pair:
@@ -104,24 +104,18 @@ def read_config(path: Path) -> tuple[dict[str, Pair], dict[str, HubSet]]:
     unknown = set(content) - {"pairs", "sets"}
     if unknown:
         raise ValueError(f"{path} must hold [pairs.NAME] and [sets.NAME], got {', '.join(sorted(unknown))}")
-    sets = {name: HubSet(**_fields(HubSet, entry, f"{path}: set {name!r}")) for name, entry in _tables(content, "sets")}
+    sets = {
+        name: HubSet(**check_fields(entry, f"{path}: set {name!r}", *_SET))
+        for name, entry in content.get("sets", {}).items()
+    }
     return _pairs(content, str(path)), sets
 
 
+#: The fields that an entry must have, and those that it may have.
+_PAIR = {"target": str, "draft": str}, {"target_revision": str, "draft_revision": str, "about": str}
+_SET = {"dataset": str, "template": str}, {"split": str, "config": str, "chat": bool, "licence": str, "printable": bool}
+
+
 def _pairs(content: Mapping[str, Any], where: str) -> dict[str, Pair]:
-    return {
-        name: Pair(name, **_fields(Pair, entry, f"{where}: pair {name!r}", {"name"}))
-        for name, entry in _tables(content, "pairs")
-    }
-
-
-def _tables(content: Mapping[str, Any], kind: str) -> list[tuple[str, dict[str, Any]]]:
-    return list(content.get(kind, {}).items())
-
-
-def _fields(kind: type, entry: Any, where: str, given: set[str] = frozenset()) -> dict[str, Any]:  # type: ignore[assignment]
-    known = {field.name for field in fields(kind)} - given
-    needed = {"target", "draft"} if kind is Pair else {"dataset", "template"}
-    if not isinstance(entry, dict) or not needed <= set(entry) <= known:
-        raise ValueError(f"{where} must have {', '.join(sorted(needed))}, and may have {', '.join(sorted(known))}")
-    return entry
+    entries = content.get("pairs", {}).items()
+    return {name: Pair(name, **check_fields(entry, f"{where}: pair {name!r}", *_PAIR)) for name, entry in entries}

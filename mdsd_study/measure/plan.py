@@ -200,9 +200,9 @@ class SweepPlan:
         count = PROMPTS_PER_SET[self.profile] if self.prompts is None else self.prompts
         own = self.own_sets.get(prompt_set)
         if own is None and self.longest_prompt is None:
-            known = load_prompts(prompt_set, limit=max(count, PROMPTS_PER_SET[self.profile]))
-            return known if count >= len(known) else [known[i * len(known) // count] for i in range(count)]
-        found = load_prompts(prompt_set if own is None else own)
+            found = load_prompts(prompt_set, limit=max(count, PROMPTS_PER_SET[self.profile]))
+        else:
+            found = load_prompts(prompt_set if own is None else own)
         if own is not None:
             found = [dataclasses.replace(prompt, set=prompt_set) for prompt in found]
         if self.longest_prompt is not None:

@@ -29,6 +29,7 @@ from mdsd_study.measure.table import summarize
 from mdsd_study.measure.texts import PROMPTS_PER_SET, Continuation, contexts_file, stored_contexts
 from mdsd_study.measure.work import TEXTS_AT_A_TIME, Drawing, draw_texts, measure_text, units_of
 from mdsd_study.report.provenance import code_digest, project_folder
+from mdsd_study.report.results import in_one_step
 
 _SKIP = re.compile(r"skip:[\d,]+")
 
@@ -175,9 +176,8 @@ def measure(
     if failures:
         raise SweepIncomplete(store.folder, failures)
     path = store.gather(wanted)
-    part = path.with_name(f".{os.getpid()}.summary")
-    summarize(pq.read_table(path), seed=plan.seed).to_parquet(part)
-    part.replace(path.with_name("summary.parquet"))
+    with in_one_step(path.with_name("summary.parquet")) as part:
+        summarize(pq.read_table(path), seed=plan.seed).to_parquet(part)
     return Sweep(store.folder, len(missing), len(wanted) - len(missing))
 
 

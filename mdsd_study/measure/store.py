@@ -13,7 +13,6 @@ Files are written under another name and renamed, so that a process that is kill
 
 import dataclasses
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from mdsd_study.measure.plan import Cell, SweepPlan
 from mdsd_study.measure.table import SCHEMA
 from mdsd_study.measure.texts import Continuation, read_contexts, write_contexts
 from mdsd_study.measure.work import Drawing
-from mdsd_study.report.results import write_json
+from mdsd_study.report.results import in_one_step, write_json
 
 _FORMAT = 1
 
@@ -102,11 +101,8 @@ class Store:
 
     def write(self, cell: Cell, prompt: str, rows: pa.Table) -> None:
         """Keep the rows of a prompt and cell, in one step."""
-        path = self.path_of(cell, prompt)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{os.getpid()}.part")
-        pq.write_table(rows, part)
-        part.replace(path)
+        with in_one_step(self.path_of(cell, prompt)) as part:
+            pq.write_table(rows, part)
 
     def texts(self, drawing: Drawing) -> list[Continuation] | None:
         """The texts of a batch that were drawn before, or None."""
@@ -127,11 +123,9 @@ class Store:
     def gather(self, finished: Iterable[tuple[Cell, str]]) -> Path:
         """Write ``table.parquet`` from the files of prompts and cells, one after the other; returns its path."""
         path = self.folder / "table.parquet"
-        part = path.with_name(f".{os.getpid()}.part")
-        with pq.ParquetWriter(part, SCHEMA) as writer:
+        with in_one_step(path) as part, pq.ParquetWriter(part, SCHEMA) as writer:
             for cell, prompt in finished:
                 writer.write_table(pq.read_table(self.path_of(cell, prompt), schema=SCHEMA))
-        part.replace(path)
         return path
 
 

@@ -43,20 +43,8 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
 
 SCHEMA = pa.schema([(name, kind) for name, (kind, _) in COLUMNS.items()])
 
-#: Columns that tell the rows of a summary apart.
-KEYS = (
-    "pair",
-    "target",
-    "draft",
-    "prompt_set",
-    "temperature",
-    "draft_temperature",
-    "text_temperature",
-    "text",
-    "scheme",
-    "verifier",
-    "n",
-)
+#: Columns that tell the rows of a summary apart: those that say what was measured, but prompt and position.
+KEYS = tuple(name for name in list(COLUMNS)[: list(COLUMNS).index("acceptance")] if name not in ("prompt", "position"))
 
 #: Column of a summary -> what it holds, beside :data:`KEYS`.
 SUMMARY: dict[str, str] = {

@@ -14,7 +14,6 @@ import argparse
 import dataclasses
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from mdsd_core.distributions import SamplingParams, draw_token, probabilities
 from mdsd_core.models import LanguageModel, load_model, model_names
 from mdsd_core.models.prompts import Prompt, load_prompts
 from mdsd_study.report.provenance import code_digest, project_folder
+from mdsd_study.report.results import in_one_step
 
 #: Prompts per set in each profile of the study.
 PROMPTS_PER_SET = {"ci": 6, "quick": 16, "full": 24}
@@ -332,10 +332,8 @@ def write_contexts(path: Path, settings: dict[str, object], continuations: Itera
     """
     head = json.dumps({"format": _FORMAT, **settings})
     lines = [json.dumps(dataclasses.asdict(one), separators=(",", ":")) for one in continuations]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    part.write_text(f'{{"settings": {head},\n"continuations": [\n' + ",\n".join(lines) + "\n]}\n")
-    part.replace(path)
+    with in_one_step(path) as part:
+        part.write_text(f'{{"settings": {head},\n"continuations": [\n' + ",\n".join(lines) + "\n]}\n")
 
 
 def read_contexts(path: Path) -> tuple[dict[str, object], list[Continuation]]:

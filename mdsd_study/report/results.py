@@ -18,6 +18,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -261,17 +262,34 @@ def write_results(
     write_json(target / f"{name}.json", results.as_json())
 
 
+@contextmanager
+def in_one_step(path: Path) -> Iterator[Path]:
+    """Where to write what is to stand at `path` once it is complete: a reader never sees half a file.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "a" / "b.txt"
+    >>> with in_one_step(path) as part:
+    ...     _ = part.write_text("all of it")
+    ...     path.exists()
+    False
+    >>> path.read_text()
+    'all of it'
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    yield part
+    part.replace(path)
+
+
 def write_json(path: Path, content: Mapping[str, Any]) -> Path:
-    """Write `content` as readable JSON in one step: a reader never sees half a file.
+    """Write `content` as readable JSON, in one step.
 
     >>> from tempfile import mkdtemp
     >>> write_json(Path(mkdtemp()) / "a.json", {"b": 1}).read_text().split()
     ['{', '"b":', '1', '}']
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    part.write_text(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-    part.replace(path)
+    with in_one_step(path) as part:
+        part.write_text(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
     return path
 
 

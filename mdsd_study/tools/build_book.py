@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from mdsd_study.report.results import PROFILES
-from mdsd_study.tools.notebooks.project import HERE, Project, ProjectError
+from mdsd_study.tools.notebooks.project import HERE, Project, ProjectError, mended_by_user
 from mdsd_study.tools.stage import stage_book
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -55,16 +55,12 @@ def run_jupyter_book(project: Project, builder: str) -> None:
         raise ProjectError("Jupyter Book found fault:\n" + "\n".join(named or said))
 
 
-def main() -> int:
+@mended_by_user()
+def main() -> None:
     """0 if the book is there."""
     parser = argparse.ArgumentParser(prog="python -m mdsd_study.tools.build_book", description=__doc__)
     parser.add_argument("--profile", choices=PROFILES, default="quick")
-    try:
-        build(HERE, parser.parse_args().profile)
-    except ProjectError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    build(HERE, parser.parse_args().profile)
 
 
 if __name__ == "__main__":

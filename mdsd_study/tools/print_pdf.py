@@ -5,11 +5,12 @@ import sys
 from mdsd_study.tools.build_book import run_jupyter_book
 from mdsd_study.tools.check.browser import Browser, find_chromium
 from mdsd_study.tools.check.served import served
-from mdsd_study.tools.notebooks.project import HERE, Project, ProjectError
+from mdsd_study.tools.notebooks.project import HERE, Project, ProjectError, mended_by_user
 
 
-def print_pdf(project: Project) -> None:
-    """Write ``_build/mdsd.pdf``."""
+@mended_by_user()
+def main(project: Project = HERE) -> None:
+    """Write ``_build/mdsd.pdf``; 0 if it is there."""
     chromium = find_chromium()
     if chromium is None:
         raise ProjectError("there is no Chromium (Debian: `apt-get install chromium`): it prints the PDF")
@@ -19,16 +20,6 @@ def print_pdf(project: Project) -> None:
         browser.open(f"{address}index.html")
         browser.print_pdf(target)
     print(f"{target}: {target.stat().st_size / 1e6:.1f} MB")
-
-
-def main() -> int:
-    """0 if the PDF is there."""
-    try:
-        print_pdf(HERE)
-    except ProjectError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
 
 
 if __name__ == "__main__":

@@ -81,9 +81,7 @@ def share(a: Cell, b: Cell) -> Cell:
     return Cell(f"{a.label} over {b.label}", a.value / b.value, min(ends), max(ends), a.properties)
 
 
-def cells_of(
-    results: Results, key: str, match: re.Match[str], axis: str = "", given: Properties | None = None
-) -> list[Cell]:
+def cells_of(results: Results, key: str, pattern: str, axis: str = "", given: Properties | None = None) -> list[Cell]:
     """The cells of one value of a results file: one, or one for each entry of a list.
 
     Parameters
@@ -92,8 +90,8 @@ def cells_of(
         What the value stands in.
     key : str
         The value's key.
-    match : re.Match
-        What found it; its named groups are properties.
+    pattern : str
+        The regular expression that found it; its named groups are properties.
     axis : str
         For a list: the key of the places of its entries, such as ``temperatures``.
     given : mapping, optional
@@ -106,19 +104,22 @@ def cells_of(
     Raises
     ------
     ValueError
-        If the value is a timing, or no number.
+        If the value is a timing, or no number, or the pattern does not match its key.
 
     Examples
     --------
     >>> from mdsd_study.report.results import exact
     >>> results = Results("06", "ci", {"temperature": 0.7}, {"gap, n=2": exact(0.25, atol=0.0)})
-    >>> found = cells_of(results, "gap, n=2", re.fullmatch(r"gap, n=(?P<n>.)", "gap, n=2"))
+    >>> found = cells_of(results, "gap, n=2", r"gap, n=(?P<n>.)")
     >>> found[0].value, dict(found[0].properties)
     (0.25, {'T': 0.7, 'n': 2.0})
     """
     value = results[key]
     if value.kind == "timing":
         raise ValueError(f"{key} is a timing, and no verdict hangs on timings")
+    match = re.fullmatch(pattern, key)
+    if match is None:
+        raise ValueError(f"{key} must match {pattern}")
     groups = {name: _number(text.strip()) for name, text in match.groupdict().items() if text is not None}
     properties = {**_settings(results, key), **(given or {}), **groups}
     low, high = value.interval if value.interval is not None else (value.value, value.value)

@@ -1,8 +1,8 @@
 """Where the figures of a claim come from: which values of a results file are its cells.
 
-:class:`Values`, :class:`Sum` and :class:`Share` find values by a regular expression that the whole key must match; its
-named groups become properties of the cells. :class:`At`, :class:`Change` and :class:`Turn` take the cells of another
-source along one of their properties.
+:class:`Values` finds values by a regular expression that the whole key must match, and adds, subtracts or divides by
+others; the named groups become properties of the cells. :class:`At`, :class:`Change` and :class:`Turn` take the cells
+of another source along one of their properties.
 """
 
 import itertools
@@ -21,7 +21,7 @@ SCORES = "decoding_martingale"
 
 @dataclass(frozen=True)
 class Values:
-    """All values whose key matches; a list gives a cell for each entry.
+    r"""All values whose key matches, alone or with others of the same file; a list gives a cell for each entry.
 
     Attributes
     ----------
@@ -29,6 +29,10 @@ class Values:
         Whose results.
     keys : str
         A regular expression that the whole key must match; its named groups are properties of the cells.
+    plus, minus : tuple of str
+        The keys of values that are added and subtracted, as templates of the groups of `keys` (``\1``, ``\g<rule>``).
+    of : str
+        The key of the value that is divided by in the end, as such a template.
     axis : str
         For lists: the key of the places of their entries, such as ``temperatures``; the place is a property too.
     sign : int
@@ -36,126 +40,57 @@ class Values:
     given : mapping
         Properties of all cells that do not stand in their keys.
 
-    Examples
-    --------
-    >>> from mdsd_study.report.results import exact
-    >>> results = Results("06", "ci", {}, {"gap, a": exact(0.25, atol=0.0), "rate": exact(0.75, atol=0.0)})
-    >>> Values("06", "gap, (?P<rule>.*)").cells(results)
-    [Cell(label='gap, a', value=0.25, low=0.25, high=0.25, properties={'rule': 'a'})]
-    """
-
-    notebook: str
-    keys: str
-    axis: str = ""
-    sign: int = 1
-    given: Properties = field(default_factory=dict)
-
-    def matching(self, results: Results) -> list[str]:
-        """The keys that match."""
-        return [key for key in results if re.fullmatch(self.keys, key)]
-
-    def cells(self, results: Results) -> list[Cell]:
-        """The cells, in the order of the file."""
-        found = [
-            cell for key in self.matching(results) for cell in _cells(results, key, self.keys, self.axis, self.given)
-        ]
-        return [negated(cell) if self.sign < 0 else cell for cell in found]
-
-
-@dataclass(frozen=True)
-class Sum:
-    r"""Values more and less others of the same file: the interval takes every end at its worst.
-
-    Measured apart, ``a - b`` is wider than needed; a sum of differences that were paired by prompt is not so wide.
-
-    Attributes
-    ----------
-    notebook, keys, axis, given
-        As for :class:`Values`.
-    plus, minus : tuple of str
-        The keys that are added and subtracted, as templates of the groups of `keys` (``\1``, ``\g<rule>``).
+    Notes
+    -----
+    Values are taken as measured apart: the interval has every end at its worst. So ``a - b`` is wider than needed; a
+    sum of differences that were paired by prompt is not so wide.
 
     Examples
     --------
     >>> from mdsd_study.report.results import exact
-    >>> results = Results("06", "ci", {}, {"a, n=4": exact(0.75, atol=0.0), "a, n=2": exact(0.5, atol=0.0)})
-    >>> Sum("06", r"(.*), n=4", minus=(r"\1, n=2",)).cells(results)[0].value
+    >>> values = {"a, n=2": exact(0.5, atol=0.0), "a, n=4": exact(0.75, atol=0.0), "rate": exact(1.0, atol=0.0)}
+    >>> results = Results("06", "ci", {}, values)
+    >>> Values("06", "(?P<rule>.), n=2").cells(results)
+    [Cell(label='a, n=2', value=0.5, low=0.5, high=0.5, properties={'rule': 'a'})]
+    >>> Values("06", "(.), n=4", minus=(r"\1, n=2",)).cells(results)[0].value
     0.25
+    >>> Values("06", "(.), n=4", of=r"\1, n=2").cells(results)[0].value
+    1.5
     """
 
     notebook: str
     keys: str
     plus: tuple[str, ...] = ()
     minus: tuple[str, ...] = ()
+    of: str = ""
     axis: str = ""
+    sign: int = 1
     given: Properties = field(default_factory=dict)
 
     def partners(self, key: str) -> list[str]:
-        """The keys that are added to and subtracted from this one; none if this one does not match."""
+        """The keys of what is added to this one, subtracted from it and divided by; none if this one does not match."""
         match = re.fullmatch(self.keys, key)
-        return [match.expand(template) for template in (*self.plus, *self.minus)] if match else []
+        return [match.expand(template) for template in (*self.plus, *self.minus, self.of) if template] if match else []
 
     def matching(self, results: Results) -> list[str]:
         """The keys that match and whose partners are there."""
         return [
             key
             for key in results
-            if (partners := self.partners(key)) and all(partner in results.values for partner in partners)
+            if re.fullmatch(self.keys, key) and all(partner in results.values for partner in self.partners(key))
         ]
 
     def cells(self, results: Results) -> list[Cell]:
-        """One cell for each matching key, or for each entry of its list."""
+        """The cells, in the order of the file."""
+        steps = [more] * len(self.plus) + [less] * len(self.minus) + [share] * bool(self.of)
         found = []
         for key in self.matching(results):
-            sums = _cells(results, key, self.keys, self.axis, self.given)
-            for i, partner in enumerate(self.partners(key)):
-                add = more if i < len(self.plus) else less
-                other = _cells(results, partner, re.escape(partner), self.axis)
-                sums = [add(a, b) for a, b in zip(sums, other, strict=True)]
-            found += sums
-        return found
-
-
-@dataclass(frozen=True)
-class Share:
-    r"""Values divided by others of the same file, measured apart: the interval takes both ends at their worst.
-
-    Attributes
-    ----------
-    notebook, keys, given
-        As for :class:`Values`.
-    of : str
-        The key that is divided by, as a template of the groups of `keys`.
-
-    Examples
-    --------
-    >>> from mdsd_study.report.results import exact
-    >>> results = Results("10", "ci", {}, {"gain, a": exact(0.25, atol=0.0), "one, a": exact(0.5, atol=0.0)})
-    >>> Share("10", r"gain, (.*)", r"one, \1").cells(results)[0].value
-    0.5
-    """
-
-    notebook: str
-    keys: str
-    of: str
-    given: Properties = field(default_factory=dict)
-
-    def partners(self, key: str) -> list[str]:
-        """The key that this one is divided by; none if this one does not match."""
-        return Sum(self.notebook, self.keys, (self.of,)).partners(key)
-
-    def matching(self, results: Results) -> list[str]:
-        """The keys that match and whose partner is there."""
-        return Sum(self.notebook, self.keys, (self.of,)).matching(results)
-
-    def cells(self, results: Results) -> list[Cell]:
-        """One cell for each matching key."""
-        found = []
-        for key in self.matching(results):
-            whole = [cell for other in self.partners(key) for cell in _cells(results, other, re.escape(other))]
-            figures = _cells(results, key, self.keys, given=self.given)
-            found += [share(a, b) for a, b in zip(figures, whole, strict=True)]
-        return found
+            figures = cells_of(results, key, self.keys, self.axis, self.given)
+            for step, partner in zip(steps, self.partners(key), strict=True):
+                others = cells_of(results, partner, re.escape(partner), self.axis)
+                figures = [step(a, b) for a, b in zip(figures, others, strict=True)]
+            found += figures
+        return [negated(cell) if self.sign < 0 else cell for cell in found]
 
 
 @dataclass(frozen=True)
@@ -205,7 +140,7 @@ class At(_Along):
     --------
     >>> from mdsd_study.report.results import exact
     >>> values = {"drafts": exact([2, 4], atol=0), "gap, a": exact([0.25, 0.5], atol=0.0)}
-    >>> At(Values("12", "gap, .*", "drafts"), "n", 4).cells(Results("12", "ci", {}, values))[0].label
+    >>> At(Values("12", "gap, .*", axis="drafts"), "n", 4).cells(Results("12", "ci", {}, values))[0].label
     'gap, a, n = 4'
     """
 
@@ -231,7 +166,7 @@ class Change(_Along):
     --------
     >>> from mdsd_study.report.results import exact
     >>> values = {"drafts": exact([2, 4], atol=0), "gap, a": exact([0.25, 0.5], atol=0.0)}
-    >>> Change(Values("12", "gap, .*", "drafts"), "n", 4, 2).cells(Results("12", "ci", {}, values))[0].value
+    >>> Change(Values("12", "gap, .*", axis="drafts"), "n", 4, 2).cells(Results("12", "ci", {}, values))[0].value
     0.25
     """
 
@@ -268,7 +203,7 @@ class Turn(_Along):
     --------
     >>> from mdsd_study.report.results import exact
     >>> values = {"T": exact([0.5, 0.75, 1.0], atol=0.0), "rate": exact([0.25, 0.75, 0.5], atol=0.0)}
-    >>> results, rates = Results("11", "ci", {}, values), Values("11", "rate", "T")
+    >>> results, rates = Results("11", "ci", {}, values), Values("11", "rate", axis="T")
     >>> Turn(rates, "T").cells(results)[0].value
     0.25
     >>> Turn(rates, "T", between=(0.7, 0.8)).cells(results)[0].label
@@ -300,7 +235,7 @@ class Turn(_Along):
 
 
 #: Where the figures of an evidence come from.
-Source = Values | Sum | Share | At | Change | Turn
+Source = Values | At | Change | Turn
 
 
 def _apart(cell: Cell, name: str) -> Cell:
@@ -327,11 +262,6 @@ def _turns_at(entries: list[Cell], i: int) -> list[Cell]:
     peak = [_clearest(less(entries[i], other) for other in side) for side in sides]
     trough = [_clearest(less(other, entries[i]) for other in side) for side in sides]
     return [min(both, key=lambda cell: cell.low) for both in (peak, trough)]
-
-
-def _cells(results: Results, key: str, keys: str, axis: str = "", given: Properties | None = None) -> list[Cell]:
-    match = re.fullmatch(keys, key)
-    return cells_of(results, key, match, axis, given) if match else []
 
 
 def recorded_scores(record: Record) -> Results:

@@ -13,7 +13,7 @@ from mdsd_study.report.reproduction import compare_results
 from mdsd_study.report.results import PROFILES, read_results
 from mdsd_study.tools.notebooks.execute import Place
 from mdsd_study.tools.notebooks.notebooks import Notebook, all_notebooks
-from mdsd_study.tools.notebooks.project import Project, ProjectError
+from mdsd_study.tools.notebooks.project import Project, mended_by_user
 
 
 def _figures(place: Place) -> dict[str, bytes]:
@@ -49,6 +49,7 @@ def compare_builds(one: Project, other: Project, profile: str) -> tuple[int, lis
     return compared, lines
 
 
+@mended_by_user()
 def main(arguments: list[str] | None = None) -> int:
     """0 if figures and results are the same, 1 if not, 2 for a wrong call."""
     parser = argparse.ArgumentParser(prog="python -m mdsd_study.tools.check.same_build", description=__doc__)
@@ -57,12 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--profile", choices=PROFILES, default="quick")
     given = parser.parse_args(arguments)
-    try:
-        one, other = (Project(path.resolve()) for path in given.checkouts)
-        compared, lines = compare_builds(one, other, given.profile)
-    except ProjectError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    one, other = (Project(path.resolve()) for path in given.checkouts)
+    compared, lines = compare_builds(one, other, given.profile)
     print("\n".join(lines) or f"the same: {compared} pictures byte by byte, and all results within their tolerances")
     return 1 if lines else 0
 

@@ -1,6 +1,9 @@
 """Where things lie in a checkout."""
 
+import sys
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +11,17 @@ from typing import Any
 
 class ProjectError(Exception):
     """Something that the user can mend; printed without a traceback."""
+
+
+@contextmanager
+def mended_by_user(*errors: type[Exception]) -> Iterator[None]:
+    """Around a script's ``main``: a :class:`ProjectError`, or one of these, is told in one line, and ends it with 2."""
+    caught: tuple[type[Exception], ...] = (ProjectError, *errors)
+    try:
+        yield
+    except caught as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
 
 
 @dataclass(frozen=True)

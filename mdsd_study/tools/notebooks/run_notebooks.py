@@ -19,7 +19,7 @@ from mdsd_study.report.results import PROFILES
 from mdsd_study.tools.notebooks.execute import Outcome, Place, run_one
 from mdsd_study.tools.notebooks.fingerprint import changed_parts, fingerprint, shared_parts
 from mdsd_study.tools.notebooks.notebooks import Notebook, budget_of, check_parameters, chosen_notebooks, read_budget
-from mdsd_study.tools.notebooks.project import HERE, Project, ProjectError
+from mdsd_study.tools.notebooks.project import HERE, Project, ProjectError, mended_by_user
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,7 @@ def parse_value(text: str) -> Any:
         return text
 
 
+@mended_by_user()
 def main(arguments: list[str] | None = None) -> int:
     """Run from the command line; 0 if all notebooks are up to date, 1 if one failed, 2 for a wrong call."""
     parser = argparse.ArgumentParser(prog="python -m mdsd_study.tools.notebooks.run_notebooks", description=__doc__)
@@ -141,11 +142,7 @@ def main(arguments: list[str] | None = None) -> int:
     if "profile" in given:
         parser.error("set the profile by --profile")
     os.environ["PYTHONUNBUFFERED"] = "1"
-    try:
-        return 1 if run(HERE, chosen.profile, chosen.names, given, force=chosen.force) else 0
-    except ProjectError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    return 1 if run(HERE, chosen.profile, chosen.names, given, force=chosen.force) else 0
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from mdsd_study.report.data_files import read_packaged
 from mdsd_study.tools.notebooks.project import Project
 
 #: What an underlined heading, a private or a command's function is not: part of the interface.
@@ -22,59 +23,11 @@ class Part:
 
     title: str
     words: str
-    modules: tuple[str, ...]
+    modules: list[str]
 
 
 #: By the name of the page.
-PARTS = {
-    "api/schemes": Part(
-        "Schemes",
-        "How drafts are drawn: the laws of the drafts at one node, and their names.",
-        ("mdsd_core/schemes", "mdsd_core/schemes/names", "mdsd_core/schemes/without_replacement/race"),
-    ),
-    "api/transport": Part(
-        "Optimal rates and plans",
-        "The best that any verifier can do, the marginals and plans that attain it, oracles for small vocabularies.",
-        (
-            "mdsd_core/transport/*",
-            "mdsd_core/transport/curtain/coupling",
-            "mdsd_core/transport/oracle/linear_programme",
-        ),
-    ),
-    "api/verifiers": Part(
-        "Verifiers", "Rules that turn drafts into one token of the target's law.", ("mdsd_core/verifiers",)
-    ),
-    "api/batched": Part(
-        "Verifiers on tensors",
-        "The same rules on many nodes at once, on torch tensors.",
-        ("mdsd_core/decoding/tensor_rules",),
-    ),
-    "api/distributions": Part(
-        "Distributions and prompts",
-        "From logits to p and q, and the texts they are measured on.",
-        ("mdsd_core/distributions", "mdsd_core/models/prompts"),
-    ),
-    "api/models": Part("Models", "Pairs of language models by name.", ("mdsd_core/models",)),
-    "api/decoding": Part(
-        "Decoding",
-        "Text generation with draft trees, and what is counted while it runs.",
-        ("mdsd_core/decoding", "mdsd_core/decoding/metrics", "mdsd_core/trees/rules"),
-    ),
-    "api/study": Part(
-        "Study",
-        "What the notebooks use: contexts, sweeps, statistics, results files, figures.",
-        (
-            "mdsd_study/statistics",
-            "mdsd_study/report/*",
-            "mdsd_study/report/scorecard/*",
-            "mdsd_study/measure",
-            "mdsd_study/measure/texts",
-            "mdsd_study/measure/teacher_forcing",
-            "mdsd_study/measure/pairs",
-            "mdsd_study/analysis/*",
-        ),
-    ),
-}
+PARTS = {page: Part(**entry) for page, entry in read_packaged("mdsd_study.tools.pages", "api.toml").items()}
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """Cards of the models and data: what they are, where from, under which terms; from the tables of the library."""
 
-from pathlib import Path
-
 from mdsd_study.tools.notebooks.project import Project
+from mdsd_study.tools.pages.page_text import page_text
 
 
 def render(project: Project, profile: str) -> str:
@@ -17,15 +16,12 @@ def render(project: Project, profile: str) -> str:
         for name, one in PROMPT_SETS.items()
     ]
     hub = [f"| `{name}` | `{one.dataset}` | {one.licence} |" for name, one in HUB_SETS.items()]
-    filled = {
-        "packaged": PACKAGED,
-        "file": GGUF_FILE,
-        "digest": GGUF_SHA256,
-        "drafts": "\n".join(drafts),
-        "prompts": "\n".join(prompts),
-        "hub": "\n".join(hub),
-    }
-    text = Path(__file__).with_name("cards.md").read_text(encoding="utf-8")
-    for name, value in filled.items():
-        text = text.replace(f"[[{name}]]", value)
-    return text
+    return page_text(
+        "cards",
+        packaged=PACKAGED,
+        file=GGUF_FILE,
+        digest=GGUF_SHA256,
+        drafts="\n".join(drafts),
+        prompts="\n".join(prompts),
+        hub="\n".join(hub),
+    )

@@ -2,22 +2,14 @@
 
 import ast
 import re
-import tomllib
-from pathlib import Path
 from typing import Any
 
+from mdsd_study.report.data_files import read_packaged
 from mdsd_study.tools.notebooks.project import Project
+from mdsd_study.tools.pages.page_text import page_text
 
 #: The table that says where each fault is tested, below ``tests/``.
 TABLE = "core/verifiers/test_faults.py"
-
-_INTRODUCTION = """# Faults to check for
-
-Every entry has been met, by users of public implementations of speculative and multi-draft decoding: the list was
-collected from issue trackers and from reading code. It is ordered by kind and meant as a checklist. Below each entry
-stand the tests (in the folder `tests/`) which show that the *kind* of fault cannot happen in this library; look there
-when you write such a test for your own. [](engines.md) tells how to use the list, [](theory/questions.md) why the rules
-are as they are."""
 
 
 def places(project: Project) -> dict[str, str]:
@@ -58,14 +50,13 @@ def tests_of(project: Project, fault: str, place: str) -> list[str]:
 
 def read_groups() -> list[dict[str, Any]]:
     """The entries of ``faults.toml``."""
-    with open(Path(__file__).with_name("faults.toml"), "rb") as file:
-        return list(tomllib.load(file)["group"])
+    return list(read_packaged("mdsd_study.tools.pages", "faults.toml")["group"])
 
 
 def render(project: Project, profile: str) -> str:
     """The page as Markdown."""
     where = places(project)
-    parts = [_INTRODUCTION]
+    parts = []
     for group in read_groups():
         parts.append(f"## {group['title']}\n\n{group['why']}")
         for fault in group["fault"]:
@@ -73,4 +64,4 @@ def render(project: Project, profile: str) -> str:
             seen = f" [Seen here]({fault['where']})." if "where" in fault else ""
             listed = "".join(f"\n  - `{test}`" for test in tests)
             parts.append(f"- {fault['check']}\n  *Smallest case:* {fault['example']}.{seen}{listed}")
-    return "\n\n".join(parts) + "\n"
+    return page_text("faults", faults="\n\n".join(parts))

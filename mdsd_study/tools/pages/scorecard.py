@@ -16,50 +16,12 @@ from mdsd_study.report.scorecard.conditions import CHANCE
 from mdsd_study.report.scorecard.verdicts import ABSENT, CONDITION, UNTESTED, Judged, Judgement, Reader
 from mdsd_study.tools.notebooks.execute import Place
 from mdsd_study.tools.notebooks.project import Project
+from mdsd_study.tools.pages.page_text import page_text
 
-_INTRODUCTION = """(scorecard)=
-# Scorecard
-
-What two papers claim, and what was found here. **No verdict on this page is written by hand.** Each claim names the
-results it is judged by and a criterion; when the book is built, the verdict is computed from the values and intervals
-of this book's own notebooks (profile `{profile}`). What was available of the papers: {{ref}}`what-was-read`.
-"""
-
+#: What stands at the top where there is a recorded run.
 _BESIDE = """Beside it stands the verdict from the same notebooks at full size, which were recorded. They rest on more
 or longer texts, and on more pairs, tasks and temperatures; where the two differ, believe the full run.
-"""
 
-_RULE = """## How a verdict comes about
-
-A cell is one figure with its interval. It speaks *for* a claim or *against* it if its whole interval does, and is
-*open* if the interval contains the limit. The verdict is the first of these that fits:
-
-does not hold
-: The claim is a formula or a theorem, and a cell speaks against it.
-
-not decided here
-: Most cells are open; or none speaks against it and half are open.
-
-holds
-: No cell speaks against it.
-
-not seen on these pairs
-: No cell speaks for it. The models here are far smaller than the papers', and the drafts are made of the target itself,
-  so this contradicts nobody's numbers.
-
-holds with a condition
-: One property of the cells (temperature, number of drafts, draft, task, rule, scheme, tree) separates those for it from
-  those against it without exception. The program looks for it; it counts only if shuffled cells would be separated as
-  cleanly at most once in {once:.0f}, all properties that were tried taken together, and if most cells on its side
-  speak for the claim. Cells of the same texts depend on each other, so this is the least to ask for and no test.
-
-mixed here
-: All else: cells speak for it and against it, and nothing that was looked at separates them.
-
-A claim without results in this profile is *not measured*; one that nothing here tests is *not tested here*. Nothing
-was tuned to match a published number.
-
-What differs from the papers, where a claim does not say otherwise: {difference}.
 """
 
 _MARKS = {1: "for", 0: "open", -1: "against"}
@@ -237,38 +199,30 @@ def page(claims: tuple[Claim, ...], read: Reader, profile: str, read_full: Reade
     """The page as Markdown, for any list of claims and any source of results, with recorded ones beside them."""
     judged = [(claim, claim.judge(read), None if read_full is None else claim.judge(read_full)) for claim in claims]
     groups = [(paper, paper.name) for paper in PAPERS] + [(None, "Asked by this book itself")]
-    head = f"| claim | {profile} |" + ("" if read_full is None else " full run |")
-    beside = [] if read_full is None else [_BESIDE]
-    lines = [_INTRODUCTION.format(profile=profile), *beside, "## All claims", ""]
-    lines += ["In brackets: how many figures speak for the claim, are open, and speak against it.", ""]
+    head = [f"| claim | {profile} |" + ("" if read_full is None else " full run |")]
+    head += ["|:--|:--|" + ("" if read_full is None else ":--|")]
+    verdicts, sections = [], []
     for paper, name in groups:
-        lines += [f"**{name}**", "", head, "|:--|:--|" + ("" if read_full is None else ":--|")]
-        lines += [
-            f"| [{claim.title}](#{claim.key}) | {_short(judgement, 'not measured')} |"
-            + ("" if full is None else f" {_short(full, 'not recorded')} |")
-            for claim, judgement, full in judged
-            if claim.paper is paper
-        ]
-        lines.append("")
-    lines += [_RULE.format(once=1 / CHANCE, difference=DIFFERENCE)]
-    for paper, name in groups:
-        lines += [f"## {name}", ""]
-        lines += [f"{{cite}}`{paper.key}`. Setting of the paper: {paper.setup}.", ""] if paper is not None else []
+        verdicts += [f"**{name}**", "", *head]
+        sections += [f"## {name}", ""]
+        sections += [f"{{cite}}`{paper.key}`. Setting of the paper: {paper.setup}.", ""] if paper is not None else []
         for claim, judgement, full in judged:
             if claim.paper is paper:
-                lines += _section(claim, judgement, full, profile)
-    if read_full is not None:
-        lines += _recorded(claims, read_full)
-    lines += [
-        "## Other published figures",
-        "",
-        "To set beside the tables of this book: other models, other texts, other trees, so only the order of the rules "
-        "and the size of the steps can be compared.",
-        "",
-    ]
-    for table in TABLES:
-        lines += _published(table)
-    return "\n".join(lines).rstrip() + "\n"
+                verdict = f"| [{claim.title}](#{claim.key}) | {_short(judgement, 'not measured')} |"
+                verdicts.append(verdict + ("" if full is None else f" {_short(full, 'not recorded')} |"))
+                sections += _section(claim, judgement, full, profile)
+        verdicts.append("")
+    return page_text(
+        "scorecard",
+        profile=profile,
+        beside="" if read_full is None else _BESIDE,
+        verdicts="\n".join(verdicts),
+        once=f"{1 / CHANCE:.0f}",
+        difference=DIFFERENCE,
+        sections="\n".join(sections),
+        recorded="" if read_full is None else "\n".join([*_recorded(claims, read_full), ""]),
+        published="\n".join(line for table in TABLES.values() for line in _published(table)).rstrip(),
+    )
 
 
 def read_recorded(project: Project, name: str) -> Results | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mdsd_study.report.recorded_runs import read_record, recorded_file
 from mdsd_study.report.results import write_json
-from mdsd_study.tools.notebooks.project import HERE, Project, ProjectError
+from mdsd_study.tools.notebooks.project import HERE, Project, ProjectError, mended_by_user
 
 #: A record is a small table.
 MOST_BYTES = 200_000
@@ -30,19 +30,15 @@ def keep_record(project: Project, name: str, remark: str = "") -> Path:
     return write_json(target, content | ({"remark": remark} if remark else {}))
 
 
-def main() -> int:
+@mended_by_user(ValueError)
+def main() -> None:
     """0 if all records were taken over."""
     parser = argparse.ArgumentParser(prog="python -m mdsd_study.tools.reference.keep_record", description=__doc__)
     parser.add_argument("names", nargs="+", help="notebooks")
     parser.add_argument("--remark", default="", help="a sentence that is shown with the record")
     given = parser.parse_args()
-    try:
-        for name in given.names:
-            print(keep_record(HERE, name, given.remark))
-    except (ProjectError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    for name in given.names:
+        print(keep_record(HERE, name, given.remark))
 
 
 if __name__ == "__main__":

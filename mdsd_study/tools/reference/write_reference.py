@@ -10,7 +10,7 @@ from mdsd_study.report.results import PROFILES, read_results, write_json
 from mdsd_study.tools.findings import with_findings
 from mdsd_study.tools.notebooks.execute import Place
 from mdsd_study.tools.notebooks.notebooks import all_notebooks, chosen_notebooks
-from mdsd_study.tools.notebooks.project import HERE, Project, ProjectError
+from mdsd_study.tools.notebooks.project import HERE, Project, ProjectError, mended_by_user
 from mdsd_study.tools.reference.reproduce import differences
 
 #: Figures that README.md shows, each with the notebook that draws it; kept in git from the full run, so small.
@@ -74,25 +74,21 @@ def keep_figures(project: Project, chosen: list[str]) -> None:
             shutil.copyfile(path, target / path.name)
 
 
-def main() -> int:
+@mended_by_user(FileNotFoundError, ValueError)
+def main() -> None:
     """0 if the references were written."""
     parser = argparse.ArgumentParser(prog="python -m mdsd_study.tools.reference.write_reference", description=__doc__)
     parser.add_argument("--profile", choices=PROFILES, required=True)
     parser.add_argument("names", nargs="*", help="notebooks; all by default")
     given = parser.parse_args()
     profile = given.profile
-    try:
-        changes = write_reference(HERE, profile, given.names)
-        if profile == "full":
-            keep_figures(HERE, given.names)
-            keep_full_run(HERE, given.names)
-            readme = HERE.root / "README.md"
-            readme.write_text(with_findings(HERE, readme.read_text(encoding="utf-8")), encoding="utf-8")
-    except (ProjectError, FileNotFoundError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    changes = write_reference(HERE, profile, given.names)
+    if profile == "full":
+        keep_figures(HERE, given.names)
+        keep_full_run(HERE, given.names)
+        readme = HERE.root / "README.md"
+        readme.write_text(with_findings(HERE, readme.read_text(encoding="utf-8")), encoding="utf-8")
     print("\n".join(changes) or f"reference/{profile}/ is as it was, within the tolerances")
-    return 0
 
 
 if __name__ == "__main__":

@@ -36,10 +36,11 @@ def test_the_pairs_of_both_papers_are_there():
     ("text", "message"),
     [
         ("[pairs.a\n", "no valid TOML"),
-        ("[pairs.a]\ntarget = 'x'", "pair 'a' must have draft, target"),
-        ("[pairs.a]\ntarget = 'x'\ndraft = 'y'\nname = 'b'", "pair 'a' must have draft, target"),
+        ("[pairs.a]\ntarget = 'x'", "pair 'a' lacks the field draft; it must have target, draft"),
+        ("[pairs.a]\ntarget = 1\ndraft = 'y'", "pair 'a': target must be a text, got 1"),
+        ("[pairs.a]\ntarget = 'x'\ndraft = 'y'\nname = 'b'", "pair 'a' must not have the field name = 'b'"),
         ("[pairs.a]\ntarget = ''\ndraft = 'y'", "a pair must have a target"),
-        ("[sets.a]\ndataset = 'x'", "set 'a' must have dataset, template"),
+        ("[sets.a]\ndataset = 'x'", "set 'a' lacks the field template; it must have dataset, template"),
         ("[models.a]\n", "must hold"),
     ],
 )

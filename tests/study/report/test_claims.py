@@ -8,8 +8,8 @@ import pytest
 
 from mdsd_study.report.published import PAPERS
 from mdsd_study.report.results import read_results
-from mdsd_study.report.scorecard.claim_values import SCORES, At, Change, Share, Sum, Turn
-from mdsd_study.report.scorecard.claims import CLAIMS
+from mdsd_study.report.scorecard.claim_values import SCORES, At, Change, Turn
+from mdsd_study.report.scorecard.claims import CLAIMS, read_claim
 from mdsd_study.report.scorecard.verdicts import CONDITION, FAILS, HOLDS, OPEN, UNSEEN, UNTESTED, Above, AtMost, judge
 from mdsd_study.tools.notebooks.project import HERE
 from mdsd_study.tools.pages.scorecard import read_recorded
@@ -54,6 +54,66 @@ def test_what_was_not_tested_has_rows_that_say_what_it_needs():
     for claim in CLAIMS:
         assert bool(claim.needs) == (claim.key in untested)
         assert (claim.judge(reference("full")).verdict == UNTESTED) == (claim.key in untested)
+
+
+PLAIN = {"key": "own-gap", "title": "Gaps", "statement": "there is a gap"}
+GAP = {"how": "the gap", "notebook": "06_verifiers", "keys": "gap, {rules}, n=4"}
+RULES = {"rules": "(?P<rule>RRS|K-SEQ)"}
+
+
+def test_an_entry_of_the_file_is_what_it_says():
+    along = {
+        "axis": "drafts",
+        "minus": [r"gap, \g<rule>, n=2"],
+        "turn": {"n": [2.0, 4.0]},
+        "at_most": 1,
+        "points": True,
+    }
+    (evidence,) = read_claim({**PLAIN, "evidence": [{**GAP, **along}]}, RULES).evidence
+    assert (evidence.criterion, evidence.points) == (AtMost(1), True)
+    assert (type(evidence.source), evidence.source.name, evidence.source.between) == (Turn, "n", (2.0, 4.0))
+    leaf = evidence.source.source
+    assert (leaf.keys, leaf.axis) == ("gap, (?P<rule>RRS|K-SEQ), n=4", "drafts")
+    assert leaf.partners("gap, RRS, n=4") == ["gap, RRS, n=2"]
+    of_paper = {"key": "yang-lossless", "title": "Kept", "paper": "yang2024", "finding": "lossless", "needs": "a look"}
+    assert read_claim(of_paper, {}).statement == PAPERS[1].findings["lossless"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"titel": "x"}, "claim 'own-gap' must not have the field titel = 'x'; it must have key, title"),
+        ({"law": "yes"}, "claim 'own-gap': law must be true or false, got 'yes'"),
+        ({"paper": "hu"}, "claim 'own-gap': paper must be one of hu2025, yang2024, got 'hu'"),
+        ({"paper": "hu2025", "finding": "gap"}, "must have either the finding of a paper, or a statement"),
+    ],
+)
+def test_a_wrong_field_of_a_claim_is_named(change, message):
+    with pytest.raises(ValueError, match=message):
+        read_claim({**PLAIN, **change}, {})
+    with pytest.raises(ValueError, match=r"finding must be one of several, .*, got 'gap'"):
+        read_claim({"key": "x", "title": "x", "paper": "yang2024", "finding": "gap"}, {})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"minsu": ["x"]}, r"must not have the field minsu = \['x'\]; it must have how, notebook, keys, and may"),
+        ({"minus": "x"}, "minus must be a list, got 'x'"),
+        ({"keys": "gap, (RRS"}, r"keys must be a regular expression, got 'gap, \(RRS': missing \)"),
+        ({"keys": "gap, {rule}"}, "a pattern in keys must be one of rules, got 'rule'"),
+        ({"minus": [r"gap, \g<n>"]}, "a group of keys in .* must be one of rule, got 'n'"),
+        ({"of": r"gap, \g<n>"}, "a group of keys in .* must be one of rule, got 'n'"),
+        ({"above": 0.1, "at_most": 0.2}, "must have above or at_most, got 0.1 and 0.2"),
+        ({"at": {"T": 0.1}, "turn": {"T": "anywhere"}}, "must have at most one of at, change, turn, got at and turn"),
+        ({"at": {"T": [0.1]}}, r"at must be like \{ PROPERTY = 0.1 \}, got \{'T': \[0.1\]\}"),
+        ({"change": {"T": [0.1]}}, r"change must be like \{ PROPERTY = \[0.1, 1.0\] \}"),
+        ({"turn": {"T": "here"}}, "turn must be like .* or .*anywhere"),
+    ],
+)
+def test_a_wrong_field_of_an_evidence_is_named(change, message):
+    with pytest.raises(ValueError, match=f"claim 'own-gap', evidence 2:? {message}"):
+        read_claim({**PLAIN, "evidence": [GAP, {**GAP, **change}]}, RULES)
 
 
 def test_criteria_are_those_of_the_statements():
@@ -123,14 +183,11 @@ def test_a_planted_change_of_the_results_changes_the_verdict(claim, evidence):
         return dataclasses.replace(value, value=to, interval=None, kind="exact")
 
     def judged(to):
-        to *= getattr(leaf, "sign", 1)
+        to *= leaf.sign
         changed = {}
         for key in leaf.matching(results):
-            places = results[leaf.axis].value if getattr(leaf, "axis", "") else None
-            changed[key] = at(key, to, places)
-            if isinstance(leaf, Sum | Share):
-                rest = 1.0 if isinstance(leaf, Share) else 0.0
-                changed |= {partner: at(partner, rest) for partner in leaf.partners(key)}
+            changed[key] = at(key, to, results[leaf.axis].value if leaf.axis else None)
+            changed |= {partner: at(partner, 1.0 if leaf.of else 0.0) for partner in leaf.partners(key)}
         values = {**results.values, **changed}
         read = {evidence.source.notebook: dataclasses.replace(results, values=values)}.get
         return judge((evidence,), read, law=claim.law).verdict

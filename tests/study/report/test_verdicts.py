@@ -4,7 +4,7 @@ import pytest
 
 from mdsd_study.report.results import Results, estimate, exact, timing
 from mdsd_study.report.scorecard.cells import Cell
-from mdsd_study.report.scorecard.claim_values import At, Change, Share, Sum, Turn, Values
+from mdsd_study.report.scorecard.claim_values import At, Change, Turn, Values
 from mdsd_study.report.scorecard.verdicts import (
     ABSENT,
     CONDITION,
@@ -114,7 +114,7 @@ def test_limits_are_met_by_the_whole_interval():
 
 def test_lists_give_a_cell_an_entry_and_a_sign_turns_them():
     values = {"drafts": exact([2, 4], atol=0), "gap": estimate([0.1, -0.2], ([0.05, -0.3], [0.2, -0.1]), atol=0.0)}
-    found = verdict(values, Values("nb", "gap", "drafts", sign=-1)).parts[0].cells
+    found = verdict(values, Values("nb", "gap", axis="drafts", sign=-1)).parts[0].cells
     assert [(c.value, c.low, c.high) for c in found] == [(-0.1, -0.2, -0.05), (0.2, 0.1, 0.3)]
     assert [c.properties for c in found] == [{"n": 2.0}, {"n": 4.0}]
     with pytest.raises(ValueError, match="the source must name its axis"):
@@ -123,17 +123,17 @@ def test_lists_give_a_cell_an_entry_and_a_sign_turns_them():
 
 def test_sums_and_shares_take_the_ends_at_their_worst():
     values = {"gap, a, n=4": around(0.3, 0.02), "gap, a, n=2": around(0.1, 0.01), "gap, b, n=4": around(0.3)}
-    (cell,) = verdict(values, Sum("nb", r"gap, (.*), n=4", minus=(r"gap, \1, n=2",))).parts[0].cells
+    (cell,) = verdict(values, Values("nb", r"gap, (.*), n=4", minus=(r"gap, \1, n=2",))).parts[0].cells
     assert (cell.value, cell.low, cell.high) == pytest.approx((0.2, 0.17, 0.23))
-    (cell,) = verdict(values, Sum("nb", r"gap, (?P<x>.*), n=4", plus=(r"gap, \g<x>, n=2",))).parts[0].cells
+    (cell,) = verdict(values, Values("nb", r"gap, (?P<x>.*), n=4", plus=(r"gap, \g<x>, n=2",))).parts[0].cells
     assert (cell.value, cell.low, cell.high) == pytest.approx((0.4, 0.37, 0.43))
-    (cell,) = verdict(values, Share("nb", r"gap, (.*), n=4", r"gap, \1, n=2")).parts[0].cells
+    (cell,) = verdict(values, Values("nb", r"gap, (.*), n=4", of=r"gap, \1, n=2")).parts[0].cells
     assert (cell.value, cell.low, cell.high) == pytest.approx((3.0, 0.28 / 0.11, 0.32 / 0.09))
     below = {"gap, a": around(-0.3, 0.02), "one, a": around(0.1, 0.01)}
-    (cell,) = verdict(below, Share("nb", r"gap, (.*)", r"one, \1")).parts[0].cells
+    (cell,) = verdict(below, Values("nb", r"gap, (.*)", of=r"one, \1")).parts[0].cells
     assert (cell.low, cell.high) == pytest.approx((-0.32 / 0.09, -0.28 / 0.11))
     with pytest.raises(ValueError, match="must lie above 0"):
-        verdict({"gap, a": around(0.3), "one, a": around(0.005)}, Share("nb", r"gap, (.*)", r"one, \1"))
+        verdict({"gap, a": around(0.3), "one, a": around(0.005)}, Values("nb", r"gap, (.*)", of=r"one, \1"))
 
 
 def test_words_and_timings_are_no_figures():
@@ -160,7 +160,7 @@ def test_places_and_changes_go_by_a_property():
         "temperatures": exact([0.1, 0.7, 1.0], atol=0),
         "lead, a": estimate([0.3, 0.2, 0.05], ([0.25, 0.1, 0.0], [0.35, 0.3, 0.1]), atol=0.0),
     }
-    lead = Values("nb", "lead, .*", "temperatures")
+    lead = Values("nb", "lead, .*", axis="temperatures")
     (cell,) = At(lead, "T", 0.7).cells(results(**values))
     assert (cell.value, cell.low, cell.high) == (0.2, 0.1, 0.3)
     (cell,) = Change(lead, "T", 0.1, 1.0).cells(results(**values))
@@ -170,15 +170,15 @@ def test_places_and_changes_go_by_a_property():
     assert verdict(values, At(lead, "T", 0.2)).verdict == ABSENT
     assert verdict(values, Change(lead, "T", 0.2, 1.0)).verdict == ABSENT
     with pytest.raises(ValueError, match="have no value for"):
-        verdict(values, At(Values("nb", "gone", "temperatures"), "T", 0.1))
+        verdict(values, At(Values("nb", "gone", axis="temperatures"), "T", 0.1))
 
 
 def test_curves_are_told_apart_by_their_properties():
     two = estimate([0.3, 0.2], ([0.2, 0.1], [0.4, 0.3]), atol=0.0)
     values = {"temperatures": exact([0.1, 0.7], atol=0), "lead, a": two, "lead, b": two}
-    assert len(At(Values("nb", "lead, (?P<rule>.)", "temperatures"), "T", 0.7).cells(results(**values))) == 2
+    assert len(At(Values("nb", "lead, (?P<rule>.)", axis="temperatures"), "T", 0.7).cells(results(**values))) == 2
     with pytest.raises(ValueError, match="have the same properties"):
-        At(Values("nb", "lead, .", "temperatures"), "T", 0.7).cells(results(**values))
+        At(Values("nb", "lead, .", axis="temperatures"), "T", 0.7).cells(results(**values))
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_turn_needs_a_rise_and_a_fall(curve, least):
     width = 0.02
     rate = estimate(curve, ([x - width for x in curve], [x + width for x in curve]), atol=0.0)
     values = {"T": exact([0.5, 0.7, 0.9], atol=0), "rate": rate}
-    (cell,) = Turn(Values("nb", "rate", "T"), "T").cells(results(**values))
+    (cell,) = Turn(Values("nb", "rate", axis="T"), "T").cells(results(**values))
     assert (cell.value, cell.low, cell.high) == pytest.approx((least, least - 2 * width, least + 2 * width))
 
 
@@ -207,9 +207,9 @@ def test_a_turn_at_a_place_rises_to_it_and_falls_from_it(curve, between, least):
     width = 0.02
     ends = ([x - width for x in curve], [x + width for x in curve])
     values = {"T": exact([0.5, 0.7, 0.9, 1.5], atol=0), "rate": estimate(curve, ends, atol=0.0)}
-    (cell,) = Turn(Values("nb", "rate", "T"), "T", between).cells(results(**values))
+    (cell,) = Turn(Values("nb", "rate", axis="T"), "T", between).cells(results(**values))
     assert (cell.value, cell.low, cell.high) == pytest.approx((least, least - 2 * width, least + 2 * width))
     assert cell.label == f"rate, T = 0.5 to 1.5, turn at {between[0]:g} to {between[1]:g}"
     # the ends of the axis have one side only, and a profile may lack the place: no cell
-    assert Turn(Values("nb", "rate", "T"), "T", (1.2, 2.0)).cells(results(**values)) == []
-    assert Turn(Values("nb", "rate", "T"), "T", (0.75, 0.85)).cells(results(**values)) == []
+    assert Turn(Values("nb", "rate", axis="T"), "T", (1.2, 2.0)).cells(results(**values)) == []
+    assert Turn(Values("nb", "rate", axis="T"), "T", (0.75, 0.85)).cells(results(**values)) == []

@@ -120,7 +120,7 @@ def test_the_figure_of_the_readme_is_kept_small_and_with_its_origin(checked):
 
 
 def test_what_the_full_run_took_is_kept_and_shown(checked):
-    assert full_run(checked) == []
+    assert full_run(checked) == ""
     with pytest.raises(ProjectError, match="01_good has no finished run of the profile full"):
         keep_full_run(checked, ["01_good"])
     write_notebook(checked, "02_timing", tags=["timing"])
@@ -133,6 +133,6 @@ def test_what_the_full_run_took_is_kept_and_shown(checked):
         shutil.copyfile(checked.notebooks / f"{name}.ipynb", place.executed)
         keep_full_run(checked, [name])  # one after the other: the first stays
     assert list(read_full_run(checked)) == ["01_good", "02_timing"]
-    page = "\n".join(full_run(checked))
+    page = full_run(checked)
     assert "at least\n15 minutes" in page  # half of ten, and ten
     assert "| [02_timing](notebooks/02_timing.ipynb) | 900 | 600 | 1, alone | `0123456789` | 2026-01-02 03:04 |" in page

@@ -256,5 +256,6 @@ def test_values_on_the_command_line():
 
 
 def test_a_wrong_call_ends_with_2(capsys):
-    assert main(["--profile", "ci", "no_such_notebook"]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        main(["--profile", "ci", "no_such_notebook"])
     assert "error: " in capsys.readouterr().err

@@ -53,5 +53,6 @@ def test_what_is_missing_on_one_side_is_named(tmp_path, capsys):
     assert lines[0] == "03_new is a notebook on one side only"
     assert lines[1].startswith("01_good was not executed in ")
     assert lines[2] == "02_clock: 02_clock.png is on one side only"
-    assert main([str(tmp_path), str(other.root)]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        main([str(tmp_path), str(other.root)])
     assert "no notebooks" in capsys.readouterr().err

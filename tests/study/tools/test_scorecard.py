@@ -112,7 +112,7 @@ def test_the_page_follows_the_results():
     nothing = page(CLAIMS, lambda name: None, "full")
     for claim in CLAIMS:
         assert row(nothing, claim.key)[1] == ("not measured" if claim.evidence else UNTESTED)
-    for table in TABLES:
+    for table in TABLES.values():
         assert table.source in nothing
 
 
