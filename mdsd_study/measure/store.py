@@ -26,6 +26,7 @@ from mdsd_study.measure.plan import Cell, SweepPlan
 from mdsd_study.measure.table import SCHEMA
 from mdsd_study.measure.texts import Continuation, read_contexts, write_contexts
 from mdsd_study.measure.work import Drawing
+from mdsd_study.report.provenance import imported_by
 from mdsd_study.report.results import in_one_step, write_json
 
 _FORMAT = 1
@@ -56,7 +57,7 @@ def measuring_digest() -> str:
     >>> len(measuring_digest())
     64
     """
-    return disk_cache.digest_of_files(disk_cache.PACKAGE.parent, disk_cache.imported_by(*_MEASURING))
+    return disk_cache.digest_of_files(disk_cache.PACKAGE.parent, imported_by(*_MEASURING))
 
 
 class Store:

@@ -1,11 +1,12 @@
 """Where a number comes from: commit, machine, versions, date."""
 
+import ast
 import hashlib
 import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -145,3 +146,44 @@ def provenance_line(
     listed = ", ".join(f"{name}={value}" for name, value in shown.items()) or "none"
     line = f"Made by notebook {notebook}, commit {commit}, parameters {listed}."
     return line if recorded is None else f"{line} {recorded_line(recorded)}"
+
+
+def imported_by(*modules: str) -> list[Path]:
+    """The files of these modules and of all modules of this distribution that they import, at any depth.
+
+    They are read, not run, so that imports inside functions count too. The ``__init__.py`` of a package counts where
+    something is imported from the package itself, not where one of its modules is.
+
+    >>> [path.name for path in imported_by("mdsd_core._sums")]
+    ['_jit.py', '_sums.py', 'disk_cache.py']
+    """
+    found: set[Path] = set()
+    left = list(modules)
+    while left:
+        path = _file_of(left.pop())
+        if path is not None and path not in found:
+            found.add(path)
+            left += imports_of(path)
+    return sorted(found)
+
+
+def _file_of(module: str) -> Path | None:
+    """Where a module of this distribution is; None for others, and for names."""
+    name, *inside = module.split(".")
+    place = disk_cache.PACKAGE.parent.joinpath(name, *inside)
+    files = (place.with_suffix(".py"), place / "__init__.py") if name.startswith("mdsd_") and inside else ()
+    return next((path for path in files if path.is_file()), None)
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    """The modules that a file imports anywhere, and what it takes from them.
+
+    >>> list(imports_of(disk_cache.PACKAGE / "_sums.py"))
+    ['mdsd_core._jit', 'mdsd_core._jit.inline_kernel']
+    """
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{name.name}" for name in node.names)

@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from mdsd_core.disk_cache import imports_of
+from mdsd_study.report.provenance import imports_of
 from mdsd_study.tools.check.code_lines import counted, sources
 from mdsd_study.tools.notebooks.project import Project
 

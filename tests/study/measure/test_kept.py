@@ -115,7 +115,7 @@ print(*(m.__file__ for name, m in loaded.items() if name not in {bare!r}))
 
 def test_the_modules_that_measure_are_all_that_a_worker_imports(tmp_path):
     (tmp_path / "text.txt").write_text("the cat sat on the mat")
-    covered = {str(path) for path in disk_cache.imported_by(*_MEASURING)}
+    covered = {str(path) for path in provenance.imported_by(*_MEASURING)}
     bare = [
         ".".join(path.parent.relative_to(disk_cache.PACKAGE.parent).parts)
         for name in ("mdsd_core", "mdsd_study")
@@ -162,5 +162,5 @@ def test_texts_counts_and_runs_are_not_those_of_other_code(root, tmp_path, monke
 )
 def test_every_form_of_import_is_followed_inside_functions_too(root, line):
     (root / "mdsd_core" / "new.py").write_text(f"import os\n\ndef function():\n    {line}\n")
-    names = [path.name for path in disk_cache.imported_by("mdsd_core.new")]
+    names = [path.name for path in provenance.imported_by("mdsd_core.new")]
     assert names == ["_jit.py", "_sums.py", "disk_cache.py", "new.py"]
