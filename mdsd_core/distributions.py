@@ -1,4 +1,4 @@
-"""Probability vectors: from logits to probabilities, and the checks that every public function shares."""
+"""Probability vectors: from logits to probabilities; the checks that all share, and how far from 1 a sum may be."""
 
 import math
 from dataclasses import dataclass

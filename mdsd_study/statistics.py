@@ -1,4 +1,4 @@
-"""Intervals and tests with the prompt as the unit: positions of one text are not independent.
+"""Intervals, tests and Holm's correction, with the prompt as the unit: positions of one text are not independent.
 
 Everything here resamples, or flips the signs of, whole prompts. Seeds are explicit.
 """

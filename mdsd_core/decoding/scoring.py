@@ -1,4 +1,4 @@
-"""Scoring of trees of tokens by a causal language model: one pass, whatever the shape of the tree."""
+"""Scoring of trees of tokens by a causal language model in one pass: blocks with their masks and position ids."""
 
 import inspect
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""A language model with its tokenizer, and a pair of them over one vocabulary."""
+"""A language model with its tokenizer, and a pair of them, checked to share one vocabulary."""
 
 import warnings
 from collections.abc import Sequence

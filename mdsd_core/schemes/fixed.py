@@ -1,4 +1,4 @@
-"""Schemes that always draft the most probable tokens: top-m plus k sampled, greedy, SpecHub, deterministic top-n."""
+"""Schemes that always draft the most probable tokens: top-m plus k sampled, greedy, SpecHub's pairs, the top n."""
 
 from dataclasses import dataclass
 from functools import cached_property

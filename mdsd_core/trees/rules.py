@@ -1,4 +1,4 @@
-"""Tree rules: what of a drafted tree is accepted, and the token that follows.
+"""Tree rules, node by node and by path: what of a drafted tree is accepted, and the token that follows.
 
 A tree rule gets the target's and the draft's distributions at all nodes and returns the accepted path and one more
 token, such that the tokens of a round have the target's law. Two rules:

@@ -1,4 +1,4 @@
-"""The rules on the host: compiled, one row after the other, so that a row stays in the processor's cache.
+"""The rules on tensors of a CPU: compiled, one row after the other, so that a row stays in the processor's cache.
 
 A chain of tensor operations would bring all of [B, V] in from memory at each step. Here each row is checked and judged
 while it is near, by the verifiers' own kernels, and the rows are shared out among as many threads as torch uses.
