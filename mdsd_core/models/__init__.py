@@ -6,15 +6,20 @@
 """
 
 import warnings
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-with warnings.catch_warnings():  # of progress bars in notebooks: transformers asks for ones that need ipywidgets
+from mdsd_core._extras import needed_for
+
+# Of progress bars in notebooks: transformers asks for ones that need ipywidgets. Prompts do without all of it.
+with warnings.catch_warnings(), suppress(ModuleNotFoundError):
     warnings.filterwarnings("ignore", message="IProgress not found")
     import tqdm.auto  # noqa: F401
 
 if TYPE_CHECKING:
-    from mdsd_core.models.loading import ModelMissing, load_model, load_pair, model_names
+    from mdsd_core._assets import ModelMissing
+    from mdsd_core.models.loading import load_model, load_pair, model_names
     from mdsd_core.models.packaged import SKIPPED_LAYERS, packaged_folder
     from mdsd_core.models.pair import LanguageModel, ModelPair, tokenizer_problems, vocabulary_differences
     from mdsd_core.models.skipping import skip_layers
@@ -61,6 +66,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is asked for (PEP 562)."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    with needed_for(f"{__name__}.{name}"):
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
