@@ -3,6 +3,7 @@
 
 PYTHON  ?= python3.11
 VENV    ?= .venv
+LOCK    ?= requirements.lock
 PROFILE ?= quick
 PORT    ?= 8000
 # Notebooks to run, by name; empty for all.
@@ -22,8 +23,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup notebooks book test test-slow check lint format bench gpu-check pdf serve clean coverage mutants \
-	contexts reference-values reference
+.PHONY: help setup notebooks book test test-oldest test-slow check lint format bench gpu-check pdf serve clean coverage \
+	mutants contexts reference-values reference
 
 help:  ## List the targets and the notebooks' budget of seconds
 	@echo "Usage: make TARGET [PROFILE=ci|quick|full]"
@@ -49,9 +50,9 @@ $(VENV)/.stamp-venv:
 	fi
 	@touch $@
 
-$(VENV)/.stamp-lock: requirements.lock $(VENV)/.stamp-venv
+$(VENV)/.stamp-lock: $(LOCK) $(VENV)/.stamp-venv
 	@echo "Installing the pinned packages (about 1.5 GB; several more where torch comes with CUDA, see README.md)"
-	"$(PY)" -m pip install --no-compile -r requirements.lock
+	"$(PY)" -m pip install --no-compile -r $(LOCK)
 	@touch $@
 
 $(VENV)/.stamp-package: pyproject.toml $(VENV)/.stamp-lock
@@ -71,6 +72,10 @@ book: setup  ## Run the notebooks and build the book: _build/html/index.html
 
 test: setup  ## Run the tests and the examples in docstrings (minutes)
 	$(ONE_THREAD) "$(PY)" -m pytest -n 2 -m "not ($(SKIPPED))" --doctest-modules tests mdsd_core mdsd_study $(ARGS)
+
+test-oldest:  ## Run the tests of mdsd_core with the lowest versions it allows, in .venv-oldest (requirements.oldest.lock)
+	$(MAKE) setup VENV=.venv-oldest LOCK=requirements.oldest.lock
+	$(ONE_THREAD) .venv-oldest/bin/python -m pytest -n 2 -m "not ($(SKIPPED))" tests/core tests/decoding $(ARGS)
 
 test-slow: setup  ## Run the tests that take many minutes
 	$(ONE_THREAD) "$(PY)" -m pytest -n 2 -m slow tests $(ARGS)
@@ -126,4 +131,4 @@ serve: setup  ## Show the built book at http://127.0.0.1:$(PORT)/
 
 clean:  ## Remove what was built (_build/, results/, caches); the environment stays
 	rm -rf _build results .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage coverage.xml *.egg-info
-	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+	find . -name __pycache__ -type d -not -path './$(VENV)*/*' -prune -exec rm -rf {} +

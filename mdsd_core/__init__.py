@@ -11,8 +11,10 @@ The names below are the public interface for most uses; each is imported when it
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mdsd_core.extras import needed_for
+
 if TYPE_CHECKING:
-    from mdsd_core.decoding import DraftTree, GenerationResult, generate
+    from mdsd_core.decoding import GenerationResult, generate
     from mdsd_core.distributions import SamplingParams, probabilities
     from mdsd_core.models import load_model, load_pair
     from mdsd_core.models.prompts import load_prompts
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
         greedy,
     )
     from mdsd_core.transport.subset import optimal_acceptance
+    from mdsd_core.trees.shape import DraftTree
     from mdsd_core.verifiers import Estimate, Verdict, verifier, verifiers_for
 
 __version__ = "0.2.0"
@@ -35,7 +38,7 @@ __version__ = "0.2.0"
 _HOMES = {
     "Deterministic": "schemes",
     "DistinctConditioned": "schemes",
-    "DraftTree": "decoding",
+    "DraftTree": "trees.shape",
     "Estimate": "verifiers",
     "GenerationResult": "decoding",
     "SamplingParams": "distributions",
@@ -85,7 +88,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is asked for (PEP 562)."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    with needed_for(f"{__name__}.{name}"):
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 

@@ -1,8 +1,8 @@
 """The one decorator for compiled kernels, with an on-disk cache that is neither stale nor mixed up.
 
 Numba's own cache looks at the file of the compiled function only: after an edit to a *callee in another file* the
-old machine code stays in use. Here the cache lives in a folder named by a hash of every source file of the package
-that holds kernels, so any such edit starts a new cache.
+old machine code stays in use. Here the cache lives in a folder named by the version of Numba and a hash of every source
+file of the package that holds kernels, so any such edit starts a new cache.
 
 Numba numbers the files of a function's signatures. Two processes that compile two signatures of it at the same moment
 may both take the next number, and then the index of one stands beside the machine code of the other: later calls read
@@ -29,7 +29,7 @@ def _source_hash() -> str:
 
 
 if not config.CACHE_DIR:  # a reader's own NUMBA_CACHE_DIR is respected
-    _folder = cache_dir() / "numba" / _source_hash()
+    _folder = cache_dir() / "numba" / f"{numba.__version__}-{_source_hash()}"
     try:
         _folder.mkdir(parents=True, exist_ok=True)
         config.CACHE_DIR = str(_folder)  # not the environment: a child process hashes for itself
@@ -46,7 +46,9 @@ class _OwnFiles(_caching.IndexDataCacheFile):
 
 def _decorator(**options: Any) -> Any:
     """``numba.njit`` with these options and :class:`_OwnFiles`."""
-    compiled = numba.njit(cache=bool(config.CACHE_DIR), error_model="numpy", nogil=True, **options)
+    compiled = numba.njit(
+        cache=bool(config.CACHE_DIR), error_model="numpy", nogil=True, no_cfunc_wrapper=True, **options
+    )
 
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher = compiled(function)
@@ -79,6 +81,7 @@ contract_kernel = _decorator(fastmath={"contract"})
 #: As `fused_kernel`, for kernels that only kernels call and that make no arrays. They have no entry from Python, which
 #: saves a quarter of their compilation, and count no references, which for tuples of many arrays saves up to a third of
 #: their running time.
-inner_kernel = _decorator(
-    fastmath={"contract", "reassoc", "nsz"}, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False
-)
+inner_kernel = _decorator(fastmath={"contract", "reassoc", "nsz"}, no_cpython_wrapper=True, _nrt=False)
+
+#: The same with an entry from Python.
+outer_kernel = _decorator(fastmath={"contract", "reassoc", "nsz"}, _nrt=False)

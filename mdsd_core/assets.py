@@ -1,4 +1,4 @@
-"""Where packaged models and texts lie: found through the import system without running any code of their packages."""
+"""Where packaged models and texts lie, found without running any code of their packages; errors for missing ones."""
 
 import importlib.util
 from pathlib import Path
@@ -14,6 +14,14 @@ ASSETS = {
 
 class AssetMissing(FileNotFoundError):
     """A packaged model or text is not on this machine; the message says how to get it."""
+
+
+class ModelMissing(OSError):
+    """A model could not be found or read; the message says what was tried.
+
+    >>> issubclass(ModelMissing, OSError)
+    True
+    """
 
 
 def asset_file(module: str, inside: str, what: str) -> Path:

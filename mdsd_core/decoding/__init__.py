@@ -1,6 +1,9 @@
 """The decoding loop: draft trees on real language models, any scheme, any verifier."""
 
-from mdsd_core.decoding.cache import UnsupportedModel
+from mdsd_core.extras import needed_for
+
+with needed_for("decoding"):
+    from mdsd_core.decoding.cache import UnsupportedModel
 from mdsd_core.decoding.drafters.base import Drafter, ModelDrafter
 from mdsd_core.decoding.drafters.lookup import PromptLookup
 from mdsd_core.decoding.drafters.ngram import NGramDrafter, WittenBellTrigram

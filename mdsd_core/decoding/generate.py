@@ -1,12 +1,11 @@
 """Text generation with draft trees: the one call that a user needs."""
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from rich.progress import Progress
+from tqdm import tqdm
 from transformers import PreTrainedModel
 
 from mdsd_core.decoding.drafters.base import Drafter, ModelDrafter, NoDrafter
@@ -263,16 +262,13 @@ def _default_eos(target: Scorer) -> list[int]:
 
 
 def _drain(loop: DecodingLoop, stream: Callable[[StreamEvent], None] | None, progress: bool, total: int) -> None:
-    bar = Progress(transient=True) if progress else None
-    with bar or nullcontext():
-        task = bar.add_task("tokens", total=total) if bar else None
+    with tqdm(total=total, unit=" tokens", leave=False, disable=not progress) as bar:
         try:
             while loop.active:
                 for event in loop.step():
                     if stream is not None:
                         stream(event)
-                    if bar is not None and task is not None:
-                        bar.advance(task, len(event.tokens))
+                    bar.update(len(event.tokens))
         except KeyboardInterrupt:
             for request in loop.active:
                 request.finish_reason = request.finish_reason or "interrupted"

@@ -10,7 +10,7 @@ import torch
 from transformers import DynamicCache, PreTrainedModel
 
 from mdsd_core.decoding.cache import RaggedCache, UnsupportedModel, check_model
-from mdsd_core.models.pair import input_device
+from mdsd_core.models.pair import cache_name, input_device
 
 #: Largest difference of tree logits from per-path logits that passes as rounding, relative to the largest logit.
 #: (Float64 as well: transformers' eager attention takes its softmax in float32.)
@@ -125,6 +125,7 @@ class CachedModel:
         limit = getattr(config, "max_position_embeddings", None)
         self.context_limit = None if limit is None else int(limit)
         self._trims_logits = "logits_to_keep" in inspect.signature(type(model).forward).parameters
+        self._cache_name = cache_name(model)
         self._make_cache = make_cache
         self._device = input_device(model)
         self._dtype = model.dtype
@@ -177,8 +178,8 @@ class CachedModel:
             input_ids=tokens.to(self._device),
             attention_mask=mask.to(self._device),
             position_ids=positions.to(self._device),
-            cache=self._cache.cache,
             use_cache=True,
+            **{self._cache_name: self._cache.cache},
             **({"logits_to_keep": scored} if self._trims_logits else {}),
         )
         self._cache.appended(counts, size)

@@ -6,10 +6,14 @@
 """
 
 import warnings
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-with warnings.catch_warnings():  # of progress bars in notebooks: transformers asks for ones that need ipywidgets
+from mdsd_core.extras import needed_for
+
+# Of progress bars in notebooks: transformers asks for ones that need ipywidgets. Prompts do without all of it.
+with warnings.catch_warnings(), suppress(ModuleNotFoundError):
     warnings.filterwarnings("ignore", message="IProgress not found")
     import tqdm.auto  # noqa: F401
 
@@ -61,6 +65,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is asked for (PEP 562)."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    with needed_for(f"{__name__}.{name}"):
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
     return value

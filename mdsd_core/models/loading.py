@@ -7,20 +7,13 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from mdsd_core.assets import ModelMissing
 from mdsd_core.models.packaged import PACKAGED, SKIPPED_LAYERS, packaged_folder, quiet
 from mdsd_core.models.pair import LanguageModel, ModelPair
 from mdsd_core.models.skipping import skip_layers
 from mdsd_core.models.tiny import tiny_random_pair
 
 _SKIP = re.compile(r"skip:(\d+(?:,\d+)*)")
-
-
-class ModelMissing(OSError):
-    """A model could not be found or read; the message says what was tried.
-
-    >>> issubclass(ModelMissing, OSError)
-    True
-    """
 
 
 def model_names() -> list[str]:

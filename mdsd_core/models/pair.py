@@ -1,5 +1,6 @@
 """A language model with its tokenizer, and a pair of them, checked to share one vocabulary."""
 
+import inspect
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -182,6 +183,16 @@ def input_device(model: PreTrainedModel) -> torch.device:
         if device.type == "meta" and place is not None:
             device = torch.device(place)
     return device
+
+
+def cache_name(model: PreTrainedModel) -> str:
+    """What the model calls its cache of keys and values: ``cache``, or as it was once ``past_key_values``.
+
+    >>> from mdsd_core.models import load_model
+    >>> cache_name(load_model("tiny-random").model) in ("cache", "past_key_values")
+    True
+    """
+    return "cache" if "cache" in inspect.signature(type(model).forward).parameters else "past_key_values"
 
 
 def logits_width(model: PreTrainedModel) -> int:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mdsd_core.assets import AssetMissing, asset_file
+from mdsd_core.extras import needed_for
 from mdsd_core.models._handbook import HANDBOOK, german_sentences
 
 
@@ -264,10 +265,8 @@ def _own(path: Path) -> list[Prompt]:
 
 
 def _hub(name: str, chosen: HubSet) -> list[Prompt]:
-    try:
+    with needed_for("prompt sets of a hub"):
         import datasets
-    except ImportError:
-        raise ImportError("prompt sets of a hub need the package datasets: `pip install 'mdsd-core[hub]'`") from None
     rows = datasets.load_dataset(chosen.dataset, chosen.config, split=chosen.split)
     prompts = []
     for number, row in enumerate(rows):

@@ -1,20 +1,17 @@
 """Tiny random models: for tests, examples and trying a command without any download."""
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import (
-    AutoModelForCausalLM,
-    LlamaConfig,
-    PreTrainedConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerFast,
-)
+from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 from mdsd_core.models.pair import LanguageModel, ModelPair
 from mdsd_core.models.skipping import skip_layers
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
 
 #: Ids of :func:`byte_tokenizer`: one a byte, and the end of text.
 BYTE_VOCABULARY = 257
@@ -38,7 +35,7 @@ def byte_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def random_model(
-    config: PreTrainedConfig, *, seed: int, dtype: torch.dtype = torch.float64, sharpness: float = 2.0
+    config: "PreTrainedConfig", *, seed: int, dtype: torch.dtype = torch.float64, sharpness: float = 2.0
 ) -> PreTrainedModel:
     """A model of any transformers family with random weights, in evaluation mode on the CPU.
 

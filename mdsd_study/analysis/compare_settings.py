@@ -1,4 +1,7 @@
-"""Which setting to use: numbers of drafts, schemes and verifiers on given p and q, with what each brings and costs."""
+"""Which setting to use: numbers of drafts, schemes and verifiers on given p and q, with what each brings and costs.
+
+No model, no torch, no plot: those are in ``compare_models`` and ``compare_plot``.
+"""
 
 import statistics
 import time
@@ -6,26 +9,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from mdsd_core.decoding.scoring import Block, CachedModel
-from mdsd_core.distributions import SamplingParams
-from mdsd_core.models import ModelPair
-from mdsd_core.models.prompts import Prompt
 from mdsd_core.schemes import Scheme
 from mdsd_core.schemes.names import FAMILIES, scheme_of
 from mdsd_core.transport.subset import optimal_acceptance
-from mdsd_core.trees.shape import DraftTree
 from mdsd_core.verifiers import Estimate, Verifier, verifier, verifiers_for
-from mdsd_study.measure.teacher_forcing import positions
-from mdsd_study.measure.texts import draw_continuations
-from mdsd_study.report.figures import MARKERS, PALETTE
 from mdsd_study.statistics import Interval, bootstrap_mean
 
-#: On how many contexts drawing and verification are timed, and how often a pass of a model.
-_TIMED, _PASSES = 8, 3
+#: On how many contexts drawing and verification are timed.
+_TIMED = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,130 +122,6 @@ class Setting:
     speedup: float | None = None
 
 
-def contexts_of_pair(
-    pair: ModelPair,
-    prompts: Sequence[Prompt],
-    sampling: SamplingParams,
-    draft_sampling: SamplingParams | None = None,
-    *,
-    tokens: int = 32,
-    stride: int = 8,
-    depth: int = 1,
-    seed: int = 0,
-) -> Contexts:
-    """Contexts from texts that the target draws for these prompts.
-
-    Parameters
-    ----------
-    pair : ModelPair
-        Target and draft model.
-    prompts : sequence of Prompt
-        Their texts are drawn anew.
-    sampling, draft_sampling : SamplingParams
-        From logits to p and to q; the drafts' default to the target's.
-    tokens : int
-        The longest text.
-    stride : int
-        A round begins at every so many-th position.
-    depth : int
-        How many positions in a row belong to a round.
-    seed : int
-        Of the texts.
-
-    Returns
-    -------
-    Contexts
-
-    Raises
-    ------
-    ValueError
-        If no text is as long as `depth`.
-
-    Examples
-    --------
-    >>> from mdsd_core.models import load_pair
-    >>> pair = load_pair("tiny-random", "tiny-random-draft")
-    >>> prompt = Prompt("mine", "1", "ab", chat=False, licence="my own", printable=True)
-    >>> contexts = contexts_of_pair(pair, [prompt], SamplingParams(), tokens=4, stride=2)
-    >>> len(contexts.pairs) == len(contexts.prompts) > 0
-    True
-    """
-    for name, value in (("tokens", tokens), ("stride", stride), ("depth", depth)):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
-    texts = draw_continuations(pair.target, prompts, sampling, seed=seed, max_new_tokens=tokens)
-    pairs: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
-    of_prompt: list[str] = []
-    windows: list[list[int]] = []
-    for text in texts:
-        starts = range(0, len(text.tokens) - depth + 1, stride)
-        wanted = {start + i for start in starts for i in range(depth)}
-        place = {}
-        for position in positions(pair.target, {"draft": pair.draft}, [text], sampling, draft_sampling):
-            if position.index in wanted:
-                place[position.index] = len(pairs)
-                pairs.append((position.p, position.q["draft"]))
-                of_prompt.append(text.key)
-        windows += [[place[start + i] for i in range(depth)] for start in starts]
-    if not windows:
-        raise ValueError(f"no text has {depth} tokens: ask for a smaller depth, or for other prompts")
-    return Contexts(pairs, of_prompt, np.array(windows))
-
-
-def round_cost(pair: ModelPair, prompt: Sequence[int], n: int, depth: int = 1) -> RoundCost:
-    """Time the models' passes of one round with a tree of n drafts at every node.
-
-    Equal drafts count as nodes of their own, so for drafts with replacement this is the most it can cost.
-
-    Parameters
-    ----------
-    pair : ModelPair
-        Target and draft model, on any device.
-    prompt : sequence of int
-        What stands before the tree.
-    n, depth : int
-        The tree: n children at every node, `depth` levels.
-
-    Examples
-    --------
-    >>> from mdsd_core.models import load_pair
-    >>> cost = round_cost(load_pair("tiny-random", "tiny-random-draft"), [97, 98], n=2, depth=2)
-    >>> cost.nodes, cost.inner, cost.target > 0.0
-    (6, 3, True)
-    """
-    tree = DraftTree.from_branching((n,) * depth)
-    target, draft = (CachedModel(model.model, pair.vocab_size) for model in (pair.target, pair.draft))
-    for scorer in (target, draft):
-        scorer.feed([Block.chain(prompt[:-1], 1)])
-        scorer.commit([range(len(prompt) - 1)])
-    root, token = prompt[-1], prompt[0]
-    whole = Block([root, *[token] * tree.size], list(tree.parents), tree.size + 1)
-    levels = [Block([root], [-1], 1)]
-    first = 1
-    for count in tree.nodes_per_depth[:-1]:
-        levels.append(Block([token] * count, list(tree.parents[first : first + count]), count))
-        first += count
-    return RoundCost(
-        tree.size,
-        sum(len(block.tokens) for block in levels),
-        _pass_ms(target, [Block([root], [-1], 1)]),
-        _pass_ms(target, [whole]),
-        _pass_ms(draft, levels),
-    )
-
-
-def _pass_ms(scorer: CachedModel, blocks: Sequence[Block]) -> float:
-    spent = []
-    for _ in range(_PASSES + 1):
-        started = time.perf_counter()
-        for block in blocks:
-            logits = scorer.feed([block])
-        logits[0][0, 0].item()  # waits for the device
-        spent.append(time.perf_counter() - started)
-        scorer.forget()
-    return 1e3 * statistics.median(spent[1:])
-
-
 def compare_settings(
     contexts: Contexts,
     drafts: Sequence[int],
@@ -271,7 +140,7 @@ def compare_settings(
     drafts : sequence of int
         Numbers of drafts.
     costs : callable, optional
-        Number of drafts -> what the models cost, such as :func:`round_cost`.
+        Number of drafts -> what the models cost, such as :func:`~mdsd_study.analysis.compare_models.round_cost`.
     progress : callable
         Called after each setting.
 
@@ -374,54 +243,3 @@ def best_setting(settings: Sequence[Setting]) -> Setting:
     2
     """
     return max(settings, key=lambda s: (s.tokens_per_second or 0.0, round(s.tokens_per_round, 9), -s.verify_ms))
-
-
-def draw_settings(settings: Sequence[Setting]) -> Figure:
-    """Acceptance by number of drafts beside the bounds, and tokens per round against cost.
-
-    >>> contexts = Contexts.of_rows(np.array([[0.5, 0.3, 0.2]]), np.array([[0.2, 0.3, 0.5]]))
-    >>> len(draw_settings(compare_settings(contexts, [1, 2])).axes)
-    2
-    """
-    figure = Figure(figsize=(10.0, 6.0), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    schemes = list(dict.fromkeys(s.scheme for s in settings))
-    rules = list(dict.fromkeys(s.verifier for s in settings))
-    color = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(schemes)}
-    marker = {name: (*MARKERS, "*", "h", "<", ">")[i % (len(MARKERS) + 4)] for i, name in enumerate(rules)}
-    timed = settings[0].round_ms is not None
-    for scheme in schemes:
-        of_scheme = [s for s in settings if s.scheme == scheme]
-        bound = sorted({(s.n, s.optimum) for s in of_scheme})
-        left.plot(*zip(*bound), "--", color=color[scheme], linewidth=1)
-        for rule in dict.fromkeys(s.verifier for s in of_scheme):
-            rows = [s for s in of_scheme if s.verifier == rule]
-            look = {"color": color[scheme], "marker": marker[rule], "markerfacecolor": "none"}
-            left.plot([s.n for s in rows], [s.acceptance.mean for s in rows], linewidth=0.8, **look)
-            cost = [s.round_ms if s.round_ms is not None else s.verify_ms for s in rows]
-            right.plot(cost, [s.tokens_per_round for s in rows], linestyle="", **look)
-    for n in dict.fromkeys(s.n for s in settings):
-        top = max((s for s in settings if s.n == n), key=lambda s: s.tokens_per_round)
-        x = top.round_ms if top.round_ms is not None else top.verify_ms
-        right.annotate(f"n = {n}", (x, top.tokens_per_round), (0, 7), textcoords="offset points", ha="center")
-    left.set(xlabel="drafts n", ylabel="acceptance at a node", xticks=sorted({s.n for s in settings}))
-    left.set_title("acceptance (dashed: the bound of the scheme)", fontsize=10)
-    right.set(xlabel="milliseconds a round" if timed else "milliseconds a verification", ylabel="tokens a round")
-    right.set_title("what a round brings and costs", fontsize=10)
-    if not timed:
-        right.set_xscale("log")
-    if timed and settings[0].speedup:
-        first = settings[0]
-        plain = first.round_ms * first.speedup / first.tokens_per_round  # type: ignore[operator]
-        edges = np.array([0.0, max(s.round_ms or 0.0 for s in settings)])
-        right.plot(edges, np.maximum(edges / plain, 0.0), ":", color="0.4")
-        right.set_ylim(bottom=1.0)
-    handles = [Line2D([], [], color=color[name], label=name.replace("_", " ")) for name in schemes]
-    handles += [
-        Line2D([], [], color="0.2", marker=marker[name], linestyle="", markerfacecolor="none", label=name)
-        for name in rules
-    ]
-    if timed:
-        handles.append(Line2D([], [], color="0.4", linestyle=":", label="as fast as plain decoding"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=4)
-    return figure

@@ -4,26 +4,17 @@ Exit codes: 0 done; 1 (``measure`` only) some prompts failed, all others are kep
 they name cannot be used; 3 a model, a text or a package is missing; 130 interrupted. Errors say what to do.
 """
 
-import typer
+import sys
 
-from mdsd_study.cli.arrays import bound
-from mdsd_study.cli.bench import bench
-from mdsd_study.cli.compare import compare
-from mdsd_study.cli.generate import generate
-from mdsd_study.cli.measure import measure
-from mdsd_study.cli.models import models
+from mdsd_core.extras import needed_for
 
-__all__ = ["app"]
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    help="Multi-draft speculative decoding: optimal acceptance rates, exact verifiers, a decoding loop.",
-)
-app.command()(generate)
-app.command()(bound)
-app.command()(compare)
-app.command()(measure)
-app.command()(bench)
-app.add_typer(models, name="models")
+def main() -> None:
+    """Run the command line; where its own packages are missing, say what to install."""
+    try:
+        with needed_for("the command line"):
+            from mdsd_study.cli.commands import app
+    except ImportError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(3)
+    app()

@@ -80,7 +80,6 @@ def compare(
             best_setting,
             compare_settings,
             count_settings,
-            draw_settings,
         )
 
         if file is not None:
@@ -99,6 +98,8 @@ def compare(
         with _bar(count_settings(n)) as progress:
             settings = compare_settings(contexts, n, costs, progress=progress)
         if plot is not None:
+            from mdsd_study.analysis.compare_plot import draw_settings
+
             draw_settings(settings).savefig(plot)
         if as_json:
             print_json(
@@ -135,7 +136,7 @@ def _of_models(
     from mdsd_core.distributions import SamplingParams
     from mdsd_core.models import load_pair
     from mdsd_core.models.prompts import load_prompts
-    from mdsd_study.analysis.compare_settings import contexts_of_pair, round_cost
+    from mdsd_study.analysis.compare_models import contexts_of_pair, round_cost
 
     pair = load_pair(target, draft, **placement)
     sampling = SamplingParams(temperature)

@@ -61,14 +61,14 @@ def print_json(value: Any) -> None:
 @contextmanager
 def reported() -> Iterator[None]:
     """Turn errors a user can do something about into one line and an exit code; let bugs show their trace."""
-    from mdsd_core.assets import AssetMissing
-    from mdsd_core.models import ModelMissing
+    from mdsd_core.assets import AssetMissing, ModelMissing
+    from mdsd_core.extras import needed_for
 
     def show(message: Any, category: Any, *_rest: Any, **_options: Any) -> None:
         errors.print(Text.assemble(("warning:", "yellow"), f" {message}"))
 
     try:
-        with warnings.catch_warnings():
+        with needed_for("this command"), warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
             warnings.showwarning = show
             yield

@@ -4,18 +4,15 @@
 keeps what is finished, ``table`` documents the columns and averages.
 """
 
-try:
-    import pandas  # noqa: F401
-    import pyarrow  # noqa: F401
-except ImportError as _error:
-    raise ImportError(f"sweeps need the package {_error.name}: `pip install 'mdsd-core[distributed]'`") from _error
+from mdsd_core.extras import needed_for
 
-from mdsd_study.measure.model_cache import Placement
-from mdsd_study.measure.one_position import measure_context
-from mdsd_study.measure.plan import BOUND, DEFAULT_RULES, Cell, SweepPlan
-from mdsd_study.measure.run import Sweep, SweepIncomplete, measure, measure_kept
-from mdsd_study.measure.store import SettingsDiffer
-from mdsd_study.measure.table import COLUMNS, SUMMARY, summarize
+with needed_for("sweeps"):
+    from mdsd_study.measure.model_cache import Placement
+    from mdsd_study.measure.one_position import measure_context
+    from mdsd_study.measure.plan import BOUND, DEFAULT_RULES, Cell, SweepPlan
+    from mdsd_study.measure.run import Sweep, SweepIncomplete, measure, measure_kept
+    from mdsd_study.measure.store import SettingsDiffer
+    from mdsd_study.measure.table import COLUMNS, SUMMARY, summarize
 
 __all__ = [
     "BOUND",

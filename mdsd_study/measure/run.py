@@ -18,9 +18,10 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from mdsd_core.assets import AssetMissing
+from mdsd_core.assets import AssetMissing, ModelMissing
 from mdsd_core.disk_cache import cache_dir
-from mdsd_core.models import ModelMissing, model_names
+from mdsd_core.extras import needed_for
+from mdsd_core.models import model_names
 from mdsd_core.models.prompts import PROMPT_SETS, Prompt
 from mdsd_study.measure.model_cache import Placement
 from mdsd_study.measure.plan import Cell, SweepPlan, Unit
@@ -289,10 +290,8 @@ def _runner(scheduler: str | None, workers: int | None) -> Iterator[Runner]:
         return
     if workers is not None and workers < 0:
         raise ValueError(f"workers must be at least 0, got {workers}")
-    try:
+    with needed_for("clusters"):
         import distributed
-    except ImportError:
-        raise ImportError("clusters need the package distributed: `pip install 'mdsd-core[distributed]'`") from None
     with contextlib.ExitStack() as stack:
         address: Any = scheduler
         if scheduler is None:

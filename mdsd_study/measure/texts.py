@@ -25,6 +25,7 @@ import torch
 from mdsd_core.disk_cache import cache_dir
 from mdsd_core.distributions import SamplingParams, draw_token, probabilities
 from mdsd_core.models import LanguageModel, load_model, model_names
+from mdsd_core.models.pair import cache_name
 from mdsd_core.models.prompts import Prompt, load_prompts
 from mdsd_study.report.provenance import code_digest, project_folder
 from mdsd_study.report.results import in_one_step
@@ -155,12 +156,11 @@ def _draw_batch(
     places = (mask.cumsum(dim=1) - 1).clamp(min=0)
     drawn: list[list[int]] = [[] for _ in encoded]
     running = [True] * len(encoded)
-    cache = None
+    name, cache = cache_name(target.model), None
     while True:
-        out = target.model(
-            input_ids=ids, attention_mask=mask, position_ids=places, cache=cache, use_cache=True, logits_to_keep=1
-        )
-        cache = out.cache
+        kept = {name: cache, "use_cache": True}
+        out = target.model(input_ids=ids, attention_mask=mask, position_ids=places, logits_to_keep=1, **kept)
+        cache = out[name]
         latest = [0] * len(encoded)
         for row, alive in enumerate(running):
             if alive:

@@ -15,7 +15,7 @@ from traitlets.config import Config
 from typer.testing import CliRunner
 
 from mdsd_core.models import tiny_random_pair
-from mdsd_study.cli import app
+from mdsd_study.cli.commands import app
 from mdsd_study.measure.pairs import read_config
 from mdsd_study.report.results import read_results
 

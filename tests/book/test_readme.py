@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from mdsd_core.verifiers.interface import _REGISTRY
-from mdsd_study.cli import app
+from mdsd_study.cli.commands import app
 from mdsd_study.report.recorded_runs import read_record
 from mdsd_study.tools.findings import findings, with_findings
 from mdsd_study.tools.notebooks.project import HERE, Project

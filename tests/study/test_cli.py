@@ -19,7 +19,7 @@ from mdsd_core.decoding.request import StreamEvent
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.schemes import WithoutReplacement
 from mdsd_core.transport.subset import optimal_acceptance
-from mdsd_study.cli import app
+from mdsd_study.cli.commands import app
 from mdsd_study.cli.generate import Printer
 from mdsd_study.cli.runs import transforms
 

@@ -10,7 +10,8 @@ import typer
 from typer.testing import CliRunner
 
 from mdsd_core.models import load_model
-from mdsd_study.cli import app, console
+from mdsd_study.cli import console
+from mdsd_study.cli.commands import app
 
 ODD = "[/red]:smile:[distributed]"
 PAIR = ["--target", "tiny-random", "--draft", "tiny-random-draft"]
@@ -108,7 +109,7 @@ def test_an_extra_that_is_missing_is_named_whole(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("mdsd_study.measure")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert "sweeps need the package pyarrow: `pip install 'mdsd-core[distributed]'`" in mdsd(
+    assert "the package pyarrow is needed for sweeps: `pip install 'mdsd-core[study]'`" in mdsd(
         "measure", "--list", code=3
     )
 
@@ -116,7 +117,7 @@ def test_an_extra_that_is_missing_is_named_whole(monkeypatch):
 def test_clusters_need_an_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "distributed", None)
     out = mdsd("measure", *PAIR, "--prompts", 1, "-m", 2, "--workers", 1, "-o", tmp_path / "out", code=3)
-    assert "error: clusters need the package distributed: `pip install 'mdsd-core[distributed]'`" in out
+    assert "error: the package distributed is needed for clusters: `pip install 'mdsd-core[distributed]'`" in out
 
 
 def test_models(here, monkeypatch):

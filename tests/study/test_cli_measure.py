@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from mdsd_study.cli import app
+from mdsd_study.cli.commands import app
 
 SMALL = ["--pair", "tiny-random", "--prompts", "2", "-m", "3", "-n", "2", "--workers", "0"]
 

@@ -132,17 +132,17 @@ def _leave_one_out(a, b, without):
     state = np.zeros(n)
     state[0] = 1.0
     for x in range(size):
-        without[x] = state
+        for m in range(n):  # not without[x] = state, which takes seconds to compile
+            without[x, m] = state[m]
         _include(state, a[x], b[x])
     state[:] = 0.0
     state[0] = 1.0
-    product = np.empty(n)
     for x in range(size - 1, -1, -1):
-        for m in range(n):
-            product[m] = 0.0
+        for m in range(n - 1, -1, -1):
+            total = 0.0
             for i in range(m + 1):
-                product[m] += without[x, i] * state[m - i]
-        without[x] = product
+                total += without[x, i] * state[m - i]
+            without[x, m] = total
         _include(state, a[x], b[x])
 
 

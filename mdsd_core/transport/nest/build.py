@@ -22,9 +22,6 @@ from mdsd_core.transport.nest.contacts import Points, fill_sag, find_blocks, pus
 from mdsd_core.transport.nest.groups import Groups, new_scratch
 from mdsd_core.transport.nest.states import Floats, Law, Tokens, new_state
 
-#: What :func:`_fill_nest` lacks to go on.
-_NOTHING, _SLOTS, _STEPS = range(3)
-
 #: After a search that found nothing, a block is let pass so many times what was short.
 _PATIENCE = 2.0
 
@@ -127,36 +124,25 @@ def build_nest(
     scratch, series = new_scratch(law), np.zeros((4, law.degree + 1, law.spread + 1, 4))
     held = np.empty((4, *state))
     now, next_limit = tolerance, limit
-    while True:
-        lacks = _fill_nest(
-            steps, contacts, now, next_limit, nest, agenda, states, held, points, tokens, law, groups, scratch, series
-        )
-        if lacks == _NOTHING:
-            break
-        if lacks == _SLOTS:
-            held = np.concatenate((held, np.empty_like(held)))
-        else:
+    while (
+        k := fill_blocks(steps, contacts, now, nest, agenda, states, held, tokens, law, groups, scratch, series)
+    ) >= 0:
+        if agenda.counts[CHAIN] + agenda.counts[SCAN] > next_limit:
             now, next_limit = 10.0 * now, next_limit + max(limit // 4, 1)
+            continue
+        _split(k, now, next_limit, nest, agenda, states, held, points, tokens, law, groups, scratch, series)
+        if agenda.counts[SLOTS] == held.shape[0]:
+            held = np.concatenate((held, np.empty_like(held)))
     chain, scan, repairs = (int(agenda.counts[i]) for i in (CHAIN, SCAN, REPAIRS))
     return nest, NestedWork(chain, scan, repairs, now, next_limit > limit)
 
 
 @kernel
-def _fill_nest(
-    steps, contacts, tolerance, limit, nest, agenda, states, held, points, tokens, law, groups, scratch, series
-):
-    """Fill blocks and split those that fall short, until nothing is left to do, or something to do it with."""
-    count = agenda.counts
-    while count[SLOTS] < held.shape[0]:
-        k = fill_blocks(steps, contacts, tolerance, nest, agenda, states, held, tokens, law, groups, scratch, series)
-        if k < 0:
-            return _NOTHING
-        if count[CHAIN] + count[SCAN] > limit:
-            return _STEPS
-        y, kept = find_blocks(k, tolerance, limit, nest, agenda, states, points, tokens, law, groups, scratch, series)
-        if kept > 2:
-            push_blocks(y, kept, nest, agenda, states, held, points, tokens, law, groups, scratch, series)
-        elif kept == 2:  # the block lacks what it cannot get: let that pass
-            block = agenda.measure[count[TOP] - 1]
-            block[2] = _PATIENCE * max(block[2], block[3] / tolerance)
-    return _SLOTS
+def _split(k, tolerance, limit, nest, agenda, states, held, points, tokens, law, groups, scratch, series):
+    """Split the block in hand, whose prefix k falls short. A kernel apart: small vocabularies never compile it."""
+    y, kept = find_blocks(k, tolerance, limit, nest, agenda, states, points, tokens, law, groups, scratch, series)
+    if kept > 2:
+        push_blocks(y, kept, nest, agenda, states, held, points, tokens, law, groups, scratch, series)
+    elif kept == 2:  # the block lacks what it cannot get: let that pass
+        block = agenda.measure[agenda.counts[TOP] - 1]
+        block[2] = _PATIENCE * max(block[2], block[3] / tolerance)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mdsd_core._jit import inner_kernel
+from mdsd_core._jit import inline_kernel, inner_kernel, outer_kernel
 from mdsd_core.transport.nest.groups import mass_between, prefix_state, value
 from mdsd_core.transport.nest.series import (
     LOWER,
@@ -137,7 +137,7 @@ class States(NamedTuple):
     fade: Floats
 
 
-@inner_kernel
+@outer_kernel
 def fill_blocks(steps, contacts, tolerance, nest, agenda, states, held, tokens, law, groups, scratch, series):
     """Fill blocks until none is left (-1), or until a prefix k falls short by more than the tolerance (k).
 
@@ -178,7 +178,7 @@ def fill_blocks(steps, contacts, tolerance, nest, agenda, states, held, tokens, 
             count[SLOTS] = slot
 
 
-@inner_kernel
+@inline_kernel
 def _fill_block(tolerance, nest, agenda, states, tokens, law, groups, scratch, series):
     """Fill the block on top of the stack; returns the prefix that falls short, or -1."""
     top = agenda.counts[TOP] - 1

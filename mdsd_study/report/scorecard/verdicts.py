@@ -188,8 +188,8 @@ def judge(evidence: tuple[Evidence, ...], read: Reader, *, law: bool = False) ->
         - *not decided here*: more than half of the cells are open, or none speaks against and half are open;
         - *holds*: no cell speaks against it;
         - *not seen on these pairs*: no cell speaks for it;
-        - *holds with a condition*: a property separates the cells, see
-        :func:`~mdsd_study.report.scorecard.conditions.conditions`;
+        - *holds with a condition*: a property separates the cells
+          (:func:`~mdsd_study.report.scorecard.conditions.conditions`);
         - *mixed here*: all else.
 
         Evidence whose notebook has no results, or lacks the place on an axis, takes no part.

@@ -111,7 +111,7 @@ def cells_of(tuples, V):
     index = np.zeros(len(tuples), dtype=np.uint64)
     for column in tuples.T:
         index = index * np.uint64(V + 1) + column.astype(np.uint64) + np.uint64(1)
-    return ((index * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)) % np.uint64(CELLS)
+    return (((index * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)) % np.uint64(CELLS)).astype(np.int64)
 
 
 def chi_square(counts, probability, draws):

@@ -36,7 +36,6 @@ FAMILIES = "decoding/test_families.py"
 METRICS = "decoding/test_metrics.py"
 
 #: Single tests elsewhere.
-DISTRIBUTIONS = "core/test_distributions.py::"
 LOADING = "decoding/models/test_loading.py::"
 ORACLE = "core/transport/test_oracle.py::"
 
@@ -60,7 +59,7 @@ FAULTS = {
     "B9": "B9_residual_is_the_positive_part_over_the_whole_vocabulary",
     "B10": "B10_inputs_are_never_written",
     "B11": "B11_acceptance_is_its_closed_form",
-    "B13": DISTRIBUTIONS + "test_lowest_temperature_that_is_not_greedy_is_finite",
+    "B13": "core/test_distributions.py::test_lowest_temperature_that_is_not_greedy_is_finite",
     "B15": "B15_J4_extreme_uniforms",
     "B16": GENERATE,
     "B17": "B17_J2_R4_support_smaller_than_the_number_of_drafts",
@@ -132,7 +131,7 @@ FAULTS = {
     "R4": "B17_J2_R4_support_smaller_than_the_number_of_drafts",
     "R8": LOADING + "test_fault_r8_swapped_pair_warns",
     "R10": "out of scope: no id is built in, the ids that end a text come from the tokenizer",
-    "R11": DISTRIBUTIONS + "test_equals_the_warpers_of_transformers",
+    "R11": "decoding/test_distributions.py::test_equals_the_warpers_of_transformers",
     "R12": "J5_R12_low_precision_inputs",
     "R13": "G7_R13_a_fresh_uniform_for_every_draft",
     "R15": "C3_R15_target_mass_used_up",

@@ -14,6 +14,7 @@ from transformers import AutoModelForCausalLM
 
 from mdsd_core.assets import ASSETS, AssetMissing, asset_file
 from mdsd_core.models import SKIPPED_LAYERS, load_model, load_pair, packaged, packaged_folder, tokenizer_problems
+from mdsd_core.models.pair import cache_name
 from mdsd_core.models.skipping import decoder_layers
 
 IDS = torch.tensor([[504, 3575, 282, 4649, 314, 7042, 30, 198, 2683, 42, 1812, 338, 253, 1789, 28, 504]])
@@ -65,8 +66,9 @@ def test_drafts(smollm2, name):
     caches, rows = [None, None], [[], []]
     for chunk in IDS.split([9, 1, 1, 5], dim=1):
         for side, model in enumerate((smollm2.model, draft)):
-            out = model(chunk, cache=caches[side], use_cache=True)
-            caches[side] = out.cache
+            word = cache_name(model)
+            out = model(chunk, **{word: caches[side]}, use_cache=True)
+            caches[side] = out[word]
             rows[side].append(out.logits)
     for cached, plain in ((torch.cat(rows[0], 1), before), (torch.cat(rows[1], 1), draft(IDS, use_cache=False).logits)):
         assert (torch.softmax(cached, -1) - torch.softmax(plain, -1)).abs().max() < 1e-5

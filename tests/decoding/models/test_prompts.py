@@ -151,6 +151,7 @@ def test_unknown_names(tmp_path):
 @pytest.fixture
 def hub_folder(tmp_path, monkeypatch):
     """A data set as a hub has it: a folder of data files with a card that names configurations and splits."""
+    pytest.importorskip("datasets")
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
     folder = tmp_path / "toy"
     folder.mkdir()

@@ -16,6 +16,7 @@ from transformers import (
 )
 
 from mdsd_core.models import load_pair, random_model, skip_layers, tiny_random_pair
+from mdsd_core.models.pair import cache_name
 from mdsd_core.models.skipping import decoder_layers
 
 SIZES = {"vocab_size": 20, "hidden_size": 16, "num_hidden_layers": 4, "num_attention_heads": 2}
@@ -44,10 +45,10 @@ def ids_of(model, length=12, seed=0):
 
 def by_cache(model, ids, chunks):
     """Logits of `ids` fed in chunks, each after the last, through the model's own cache."""
-    cache, logits = None, []
+    word, cache, logits = cache_name(model), None, []
     for chunk in ids.split(chunks, dim=1):
-        out = model(chunk, cache=cache, use_cache=True)
-        cache = out.cache
+        out = model(chunk, **{word: cache}, use_cache=True)
+        cache = out[word]
         logits.append(out.logits)
     return torch.cat(logits, dim=1), cache
 
@@ -118,8 +119,8 @@ def test_target_and_draft_may_run_in_turn():
     caches, rows = {"target": None, "draft": None}, {"target": [], "draft": []}
     for token in ids.split(1, dim=1):
         for name, model in (("target", target), ("draft", draft)):
-            out = model(token, cache=caches[name], use_cache=True)
-            caches[name] = out.cache
+            out = model(token, **{cache_name(model): caches[name]}, use_cache=True)
+            caches[name] = out[cache_name(model)]
             rows[name].append(out.logits)
     assert (torch.cat(rows["target"], dim=1) == alone).all()
     assert (torch.cat(rows["draft"], dim=1) == draft_alone).all()

@@ -97,7 +97,7 @@ def test_a_killed_sweep_goes_on_where_it_was(alone, tmp_path):
     ]
     arguments += ["--rule", "with_replacement:rrs", "--rule", "without_replacement:rrs_without", "--workers", "0"]
     program = (
-        "import sys, time, mdsd_study.measure.store as store; from mdsd_study.cli import app\n"
+        "import sys, time, mdsd_study.measure.store as store; from mdsd_study.cli.commands import app\n"
         "write = store.Store.write\n"
         "store.Store.write = lambda *a: (write(*a), time.sleep(0.2))\n"  # so that the kill falls into the middle
         "app(sys.argv[1:])"
