@@ -46,9 +46,8 @@ class _OwnFiles(_caching.IndexDataCacheFile):
 
 def _decorator(**options: Any) -> Any:
     """``numba.njit`` with these options and :class:`_OwnFiles`."""
-    compiled = numba.njit(
-        cache=bool(config.CACHE_DIR), error_model="numpy", nogil=True, no_cfunc_wrapper=True, **options
-    )
+    options["no_cfunc_wrapper"] = True  # nobody calls kernels from C
+    compiled = numba.njit(cache=bool(config.CACHE_DIR), error_model="numpy", nogil=True, **options)
 
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher = compiled(function)
