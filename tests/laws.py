@@ -16,6 +16,7 @@ from mdsd_core.schemes import (
     greedy,
     odds,
 )
+from mdsd_core.schemes.without_replacement.race import _canonical, _nodes
 
 #: Every kind of scheme, by name, as a list of schemes with n drafts.
 KINDS = {
@@ -117,3 +118,28 @@ def skewed_weights(rng, V, decades):
     w = 10.0 ** -rng.uniform(0, decades, V)
     w[rng.integers(V)] = 1.0
     return np.where(w > 0, w, 5e-324)
+
+
+def race_steps_reference(w, n):
+    """`race_steps` for n >= 1 by the plain recursion, numpy only: what the kernels are checked against.
+
+    Tokens before k are a factor ``b (1 + eps q) + z a`` of the state, tokens after it a factor ``e^{-qt} (1 + eps q)``.
+    """
+    steps = np.zeros(w.size)
+    support, q, n = _canonical(w, n)
+    if n == q.size:
+        steps[np.flatnonzero(w)[-1]] = 1.0
+        return steps
+    t, dt = _nodes(q, n, 1e-14)
+    P, D = np.zeros((n, t.size)), np.zeros((n, t.size))  # parts of z^m, without and with eps
+    P[0] = 1.0
+    after = np.concatenate((np.cumsum(q[:0:-1])[::-1], [0.0]))
+    inner = np.empty(q.size)
+    with np.errstate(over="ignore", under="ignore"):
+        for k, x in enumerate(q):
+            a, b, c = -np.expm1(-x * t), np.exp(-x * t), after[k]
+            inner[k] = (dt * np.exp(-c * t) * (D[n - 1] + c * P[n - 1]) * a).sum()
+            D = (D + x * P) * b + np.vstack((np.zeros(t.size), D[:-1])) * a
+            P = P * b + np.vstack((np.zeros(t.size), P[:-1])) * a
+    steps[support] = inner
+    return steps

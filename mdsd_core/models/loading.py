@@ -126,8 +126,8 @@ def load_model(
         common["revision"] = revision
     try:
         with quiet():
-            tokenizer = AutoTokenizer.from_pretrained(source, **common)
             model = AutoModelForCausalLM.from_pretrained(source, use_safetensors=True, **placed, **common)
+            tokenizer = AutoTokenizer.from_pretrained(source, **common)
     except (OSError, ValueError) as error:  # transformers raises either where files are missing
         kind = "the local folder" if Path(source).is_dir() else "the model"
         raise ModelMissing(

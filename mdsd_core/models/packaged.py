@@ -90,7 +90,7 @@ def _convert(folder: Path) -> None:
         problems = tokenizer_problems(tokenizer, logits_width(model))
         if problems:
             raise ValueError(f"the tokenizer of {PACKAGED} is wrong: {'; '.join(problems)}")
-        del model.config.quantization_config
+        vars(model.config).pop("quantization_config", None)  # older transformers add none
         plain = AutoModelForCausalLM.from_config(model.config, dtype=torch.float32)  # free of the reader of GGUF files
         plain.load_state_dict(model.state_dict(), assign=True)
         plain.tie_weights()

@@ -72,34 +72,6 @@ def race_steps(w: NDArray[np.float64], n: int, error: float = ERROR) -> NDArray[
     return result
 
 
-def race_steps_reference(w: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """:func:`race_steps` for n >= 1 by the plain recursion, numpy only: what the kernels are checked against.
-
-    Tokens before k are a factor ``b (1 + eps q) + z a`` of the state, tokens after it a factor ``e^{-qt} (1 + eps q)``.
-
-    >>> race_steps_reference(np.array([0.25, 0.25, 0.5]), 2).round(12)
-    array([0.        , 0.16666667, 0.83333333])
-    """
-    steps = np.zeros(w.size)
-    support, q, n = _canonical(w, n)
-    if n == q.size:
-        steps[np.flatnonzero(w)[-1]] = 1.0
-        return steps
-    t, dt = _nodes(q, n, 1e-14)
-    P, D = np.zeros((n, t.size)), np.zeros((n, t.size))  # parts of z^m, without and with eps
-    P[0] = 1.0
-    after = np.concatenate((np.cumsum(q[:0:-1])[::-1], [0.0]))
-    inner = np.empty(q.size)
-    with np.errstate(over="ignore", under="ignore"):
-        for k, x in enumerate(q):
-            a, b, c = -np.expm1(-x * t), np.exp(-x * t), after[k]
-            inner[k] = (dt * np.exp(-c * t) * (D[n - 1] + c * P[n - 1]) * a).sum()
-            D = (D + x * P) * b + np.vstack((np.zeros(t.size), D[:-1])) * a
-            P = P * b + np.vstack((np.zeros(t.size), P[:-1])) * a
-    steps[support] = inner
-    return steps
-
-
 def race_runs(
     w: NDArray[np.float64], p: NDArray[np.float64], n: int, error: float = ERROR
 ) -> tuple[NDArray[np.int64] | None, NDArray[np.float64]]:

@@ -124,25 +124,35 @@ def build_nest(
     scratch, series = new_scratch(law), np.zeros((4, law.degree + 1, law.spread + 1, 4))
     held = np.empty((4, *state))
     now, next_limit = tolerance, limit
-    while (
-        k := fill_blocks(steps, contacts, now, nest, agenda, states, held, tokens, law, groups, scratch, series)
-    ) >= 0:
+    rest = (tokens, law, groups, scratch, series)
+    k = fill_blocks(steps, contacts, now, nest, agenda, states, held, *rest)
+    while k >= 0:
         if agenda.counts[CHAIN] + agenda.counts[SCAN] > next_limit:
             now, next_limit = 10.0 * now, next_limit + max(limit // 4, 1)
+            k = fill_blocks(steps, contacts, now, nest, agenda, states, held, *rest)
             continue
-        _split(k, now, next_limit, nest, agenda, states, held, points, tokens, law, groups, scratch, series)
         if agenda.counts[SLOTS] == held.shape[0]:
             held = np.concatenate((held, np.empty_like(held)))
+        k = _split_blocks(k, steps, contacts, now, next_limit, nest, agenda, states, held, points, *rest)
     chain, scan, repairs = (int(agenda.counts[i]) for i in (CHAIN, SCAN, REPAIRS))
     return nest, NestedWork(chain, scan, repairs, now, next_limit > limit)
 
 
 @kernel
-def _split(k, tolerance, limit, nest, agenda, states, held, points, tokens, law, groups, scratch, series):
-    """Split the block in hand, whose prefix k falls short. A kernel apart: small vocabularies never compile it."""
-    y, kept = find_blocks(k, tolerance, limit, nest, agenda, states, points, tokens, law, groups, scratch, series)
-    if kept > 2:
-        push_blocks(y, kept, nest, agenda, states, held, points, tokens, law, groups, scratch, series)
-    elif kept == 2:  # the block lacks what it cannot get: let that pass
-        block = agenda.measure[agenda.counts[TOP] - 1]
-        block[2] = _PATIENCE * max(block[2], block[3] / tolerance)
+def _split_blocks(
+    k, steps, contacts, tolerance, limit, nest, agenda, states, held, points, tokens, law, groups, scratch, series
+):
+    """Split the block in hand, whose prefix k falls short, and fill on, as often as slots and steps allow.
+
+    Returns -1, or the prefix that falls short now. Small vocabularies never come here, and need not compile it.
+    """
+    count = agenda.counts
+    while k >= 0 and count[SLOTS] < held.shape[0] and count[CHAIN] + count[SCAN] <= limit:
+        y, kept = find_blocks(k, tolerance, limit, nest, agenda, states, points, tokens, law, groups, scratch, series)
+        if kept > 2:
+            push_blocks(y, kept, nest, agenda, states, held, points, tokens, law, groups, scratch, series)
+        elif kept == 2:  # the block lacks what it cannot get: let that pass
+            block = agenda.measure[count[TOP] - 1]
+            block[2] = _PATIENCE * max(block[2], block[3] / tolerance)
+        k = fill_blocks(steps, contacts, tolerance, nest, agenda, states, held, tokens, law, groups, scratch, series)
+    return k

@@ -5,11 +5,18 @@ import pytest
 
 from mdsd_core.schemes import WithoutReplacement
 from mdsd_core.schemes.without_replacement._race_kernels import DUST, walk
-from mdsd_core.schemes.without_replacement.race import SMALL, race_runs, race_steps, race_steps_reference
+from mdsd_core.schemes.without_replacement.race import SMALL, race_runs, race_steps
 from mdsd_core.schemes.without_replacement.race_nodes import log_step, race_nodes
 from mdsd_core.transport.order import ratio_order
 from tests.instances import adversarial_pairs, dirichlet_pair, random_pairs, softmax_pair
-from tests.laws import exact_steps, relative_error, sequential_sets, sequential_steps_by_sets, skewed_weights
+from tests.laws import (
+    exact_steps,
+    race_steps_reference,
+    relative_error,
+    sequential_sets,
+    sequential_steps_by_sets,
+    skewed_weights,
+)
 
 
 def hard_weights():
