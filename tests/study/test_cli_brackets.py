@@ -29,7 +29,8 @@ def here(tmp_path, monkeypatch):
     """A folder whose name has brackets, to work in."""
     folder = tmp_path / ODD  # one folder in another
     folder.mkdir(parents=True)
-    monkeypatch.setenv("COLUMNS", "500")  # no line is broken
+    for one in (console.console, console.errors):  # no line is broken, whatever width was set when they were made
+        monkeypatch.setattr(one, "_width", 500)
     monkeypatch.chdir(tmp_path)
     return folder
 

@@ -11,16 +11,9 @@ from mdsd_core.models.prompts import Prompt
 from mdsd_core.schemes import WithoutReplacement, WithReplacement
 from mdsd_core.schemes.names import FAMILIES
 from mdsd_core.verifiers import Estimate, verifier
-from mdsd_study.analysis.compare_settings import (
-    Contexts,
-    RoundCost,
-    best_setting,
-    compare_settings,
-    contexts_of_pair,
-    count_settings,
-    draw_settings,
-    round_cost,
-)
+from mdsd_study.analysis.compare_models import contexts_of_pair, round_cost
+from mdsd_study.analysis.compare_plot import draw_settings
+from mdsd_study.analysis.compare_settings import Contexts, RoundCost, best_setting, compare_settings, count_settings
 
 
 def contexts(windows, prompts=("a", "a", "b"), V=5):
