@@ -1,8 +1,9 @@
 """``mdsd bound``: the optimal acceptance rate of a user's own p and q."""
 
 import json
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -47,6 +48,24 @@ def read_pairs(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64], di
     return p, q, {name: sum_correction(rows, name) for name, rows in given.items()}
 
 
+#: Numbers in a file up to which plain Python is faster than kernels that are already compiled.
+_FEW = 16
+
+
+def compiled_for(p: NDArray[np.float64]) -> bool:
+    """Whether kernels are compiled; for a handful of numbers they run as plain Python, with the same results.
+
+    Compiling takes most of a minute, once on a machine; without it a file of three tokens takes a second. Kernels that
+    are loaded already stay as they are. To be called before anything that has kernels is imported.
+    """
+    from numba.core import config as _config
+
+    config: Any = _config  # its attributes are made at run time
+    if p.size <= _FEW and "mdsd_core._jit" not in sys.modules:
+        config.DISABLE_JIT = 1
+    return not config.DISABLE_JIT
+
+
 def print_correction(correction: dict[str, float]) -> None:
     """Say how far the sums were from 1, where that is more than the rounding of float64."""
     from mdsd_core.distributions import SUM_TOLERANCE
@@ -64,10 +83,11 @@ def bound(
 ) -> None:
     """The optimal acceptance rate: what no lossless verifier can exceed."""
     with reported():
+        p, q, correction = read_pairs(file)
+        compiled_for(p)
         from mdsd_core.schemes.names import scheme_family
         from mdsd_core.transport.subset import optimal_acceptance
 
-        p, q, correction = read_pairs(file)
         family = scheme_family(scheme)
         rows = [
             {"n": k, "rate": float(np.mean([optimal_acceptance(a, b, family(k)).rate for a, b in zip(p, q)]))}

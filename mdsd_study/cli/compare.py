@@ -10,7 +10,7 @@ from rich import box
 from rich.progress import Progress
 from rich.table import Table
 
-from mdsd_study.cli.arrays import Numbers, print_correction, read_pairs
+from mdsd_study.cli.arrays import Numbers, compiled_for, print_correction, read_pairs
 from mdsd_study.cli.console import (
     Device,
     DeviceMap,
@@ -53,7 +53,7 @@ def compare(
         int, typer.Option("--max-new-tokens", "-m", min=1, help="Length of a text.", rich_help_panel=_OF_PAIR)
     ] = 32,
     stride: Annotated[
-        int, typer.Option(min=1, help="A round begins at every so many-th position.", rich_help_panel=_OF_PAIR)
+        int, typer.Option(min=1, help="Positions between the beginnings of two rounds.", rich_help_panel=_OF_PAIR)
     ] = 8,
     depth: Annotated[
         int, typer.Option(min=1, help="Levels of the draft tree, n drafts at every node.", rich_help_panel=_OF_PAIR)
@@ -75,23 +75,20 @@ def compare(
             raise ValueError("give a file with p and q, or --target and --draft")
         if plot is not None and plot.suffix not in (".png", ".svg", ".pdf"):
             raise ValueError(f"--plot must end in .png, .svg or .pdf, got {plot.name!r}")
-        from mdsd_study.analysis.compare_settings import (
-            Contexts,
-            best_setting,
-            compare_settings,
-            count_settings,
-        )
-
+        correction, costs, compiled = None, None, True
         if file is not None:
             if depth > 1:
                 raise ValueError("--depth needs --target and --draft: rows of a file do not follow each other")
             p, q, correction = read_pairs(file)
-            contexts, costs = Contexts.of_rows(p, q), None
+            compiled = compiled_for(p)
+        from mdsd_study.analysis.compare_settings import Contexts, best_setting, compare_settings, count_settings
+
+        if file is not None:
+            contexts = Contexts.of_rows(p, q)
         else:
             assert target is not None
             assert draft is not None
             where = {"device": device, "device_map": device_map, "dtype": dtype}
-            correction = None
             contexts, costs = _of_models(
                 target, draft, temperature, draft_temperature, prompt_set, prompts, tokens, stride, depth, seed, where
             )
@@ -109,6 +106,7 @@ def compare(
                     "vocabulary": int(contexts.pairs[0][0].size),
                     "enough": not _too_few(settings),
                     "depth": depth,
+                    "compiled": compiled,
                     **({} if correction is None else {"correction": correction}),
                     "rows": [_row(setting) for setting in settings],
                     "best": _row(best_setting(settings)),
@@ -116,6 +114,8 @@ def compare(
             )
             return
         _print(contexts, settings, best_setting(settings), depth)
+        if not compiled:
+            console.print("So few numbers were computed without compiled kernels: the times are those of plain Python.")
         if correction is not None:
             print_correction(correction)
 

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -22,6 +23,7 @@ from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_study.cli.commands import app
 from mdsd_study.cli.generate import Printer
 from mdsd_study.cli.runs import transforms
+from tests.instances import COMPILED
 
 TINY = ["--target", "tiny-random", "--draft", "tiny-random-draft", "--tree", "2,1", "-m", "12", "--seed", "1"]
 
@@ -47,6 +49,26 @@ def test_generate_prints_one_json_object():
     assert out["settings"]["draft_sampling"]["temperature"] == 0.7
     again = json.loads(mdsd("generate", "hello", *TINY, "--json").stdout)
     assert again["tokens"] == out["tokens"]
+
+
+@pytest.mark.skipif(not COMPILED, reason="compares with compiled kernels")
+def test_a_file_of_few_numbers_is_computed_without_compiling(tmp_path):
+    rows = {
+        "p": [[0.5, 0.3, 0.2, 0.0], [1.0, 0.0, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25], [0.7, 0.3, 0.0, 0.0]],
+        "q": [[0.2, 0.3, 0.0, 0.5], [0.1, 0.2, 0.3, 0.4], [0.25, 0.25, 0.25, 0.25], [0.0, 0.0, 0.4, 0.6]],
+    }
+    path = tmp_path / "few.json"
+    path.write_text(json.dumps(rows))
+    arguments = ["compare", str(path), "-n", "3", "--json"]
+    code = "from mdsd_study.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr.strip()
+    plain, kernels = json.loads(done.stdout), json.loads(mdsd(*arguments).stdout)
+    assert (plain["compiled"], kernels["compiled"]) == (False, True)
+    timed = ("draw_ms", "verify_ms")
+    for row, same in zip(plain["rows"], kernels["rows"], strict=True):
+        assert {**row, **dict.fromkeys(timed)} == pytest.approx({**same, **dict.fromkeys(timed)}, abs=1e-12)
 
 
 @pytest.mark.parametrize("scheme", ["with_replacement", "without_replacement"])
