@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import torch
+import transformers
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
@@ -68,7 +69,8 @@ def packaged_folder() -> Path:
     >>> PACKAGED, list(SKIPPED_LAYERS)[0]  # what the folder serves
     ('smollm2-135m', 'smollm2-135m-skip2')
     """
-    folder = cache_dir() / "models" / f"{PACKAGED}-{GGUF_SHA256[:12]}-{_CONVERSION}"
+    major = transformers.__version__.split(".")[0]  # what one major version writes, another may not read
+    folder = cache_dir() / "models" / f"{PACKAGED}-{GGUF_SHA256[:12]}-{_CONVERSION}-{major}"
     if not folder.is_dir():
         _convert(folder)
     _check(folder)

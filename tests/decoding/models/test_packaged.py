@@ -43,6 +43,18 @@ def test_tokenizer(smollm2):
     assert chat.count("<|im_start|>") == 3
 
 
+def test_each_major_version_of_transformers_has_a_copy(monkeypatch):
+    """What 5 writes into tokenizer_config.json, 4 cannot read: two environments may share the cache."""
+    made = []
+    monkeypatch.setattr(packaged, "_convert", made.append)
+    monkeypatch.setattr(packaged, "_check", lambda folder: None)
+    monkeypatch.setattr(packaged.Path, "is_dir", lambda path: path in made)
+    for version in ("4.57.6", "5.0.0", "5.2.1", "4.56.0"):
+        monkeypatch.setattr(packaged.transformers, "__version__", version)
+        packaged_folder()
+    assert len(made) == 2
+
+
 @pytest.mark.model
 def test_it_knows_something(smollm2):
     ids = torch.tensor([smollm2.encode("The capital of France is")])
