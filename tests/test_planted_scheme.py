@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from mdsd_core.decoding.tensor_rules import output_law, runs_on_tensors
+from mdsd_core.decoding.tensor_rules import runs_on_tensors, verify
 from mdsd_core.schemes import (
     DistinctConditioned,
     InnerLaw,
@@ -110,8 +110,9 @@ def test_batches_are_judged_row_by_row(name, scheme):
     p, q = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.4, 0.1, 0.2, 0.3])
     drafts = scheme.sample(q, np.random.default_rng(0))
     assert not runs_on_tensors(name, scheme)
-    law = output_law(name, *(torch.from_numpy(x)[None] for x in (p, q, drafts)), scheme)
-    np.testing.assert_allclose(law[0], verifier(name).prepare(p, q, scheme).output_law(drafts), atol=1e-14)
+    verdict = verify(name, *(torch.from_numpy(x)[None] for x in (p, q, drafts)), scheme, [np.random.default_rng(1)])
+    token = verifier(name).prepare(p, q, scheme).verify(drafts, np.random.default_rng(1)).token
+    assert verdict.tokens.tolist() == [token]
 
 
 @pytest.mark.parametrize("law", [WithReplacement(1), WithoutReplacement(1), DistinctConditioned(1, odds)], ids=str)

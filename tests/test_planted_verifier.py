@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from mdsd_core.decoding.tensor_rules import output_law, runs_on_tensors
+from mdsd_core.decoding.tensor_rules import runs_on_tensors, verify
 from mdsd_core.schemes import DistinctConditioned, TopThenSampled, WithoutReplacement, WithReplacement
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import UnsupportedScheme, Verifier, interface, verifier, verifiers_for
@@ -92,8 +92,10 @@ def test_the_study_and_batches_take_it(scheme):
         assert float(p @ shares) == pytest.approx(verifier("first").acceptance(p, q, scheme), abs=1e-12)
         drafts = scheme.sample(q, np.random.default_rng(0))
         assert not runs_on_tensors("first", scheme)
-        law = output_law("first", *(torch.from_numpy(x)[None] for x in (p, q, drafts)), scheme)
-        np.testing.assert_allclose(law[0], verifier("first").prepare(p, q, scheme).output_law(drafts), atol=1e-14)
+        rows = (torch.from_numpy(x)[None] for x in (p, q, drafts))
+        verdict = verify("first", *rows, scheme, [np.random.default_rng(1)])
+        token = verifier("first").prepare(p, q, scheme).verify(drafts, np.random.default_rng(1)).token
+        assert verdict.tokens.tolist() == [token]
 
 
 def test_it_is_compared_with_the_others():

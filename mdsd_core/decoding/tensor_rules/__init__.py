@@ -1,9 +1,8 @@
-"""The verifiers on batches of nodes: torch tensors [B, V], on the CPU or a GPU."""
+"""The verifiers on batches of nodes: torch tensors [B, V]."""
 
 from mdsd_core.decoding.tensor_rules.interface import (
     BatchedVerdict,
     draw_uniforms,
-    output_law,
     runs_on_tensors,
     uniforms_for,
     verify,
@@ -13,7 +12,6 @@ from mdsd_core.decoding.tensor_rules.softmax import probabilities
 __all__ = [
     "BatchedVerdict",
     "draw_uniforms",
-    "output_law",
     "probabilities",
     "runs_on_tensors",
     "uniforms_for",

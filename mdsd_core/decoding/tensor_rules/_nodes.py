@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from mdsd_core.decoding.tensor_rules._blocks import block_sums, top_tokens
 from mdsd_core.distributions import SUM_TOLERANCE, check_distribution
-from mdsd_core.schemes import Scheme
+from mdsd_core.schemes import NO_DRAFT, Scheme
 
 #: Scale of the weights of the drafts, as in the verifiers: 1/w stays in the range of float64 for subnormal w.
 LIFT = 2.0**64
@@ -108,21 +110,26 @@ def check_values(p: Tensor, q: Tensor, nodes: Nodes, schemes: Sequence[Scheme]) 
 
     Asks the device once, and then only about rows that are not right beyond doubt.
     """
-    good = _sums_to_one(nodes.p, nodes.p_sums, tolerance(p)) & _sums_to_one(nodes.q, nodes.q_sums, tolerance(q))
+    good = _sums_to_one(nodes.p, nodes.p_sums, p.dtype) & _sums_to_one(nodes.q, nodes.q_sums, q.dtype)
     good &= _drafts_possible(nodes, schemes)
     if bool(good.all()):
         return
     for i in (~good).nonzero()[:, 0].tolist():
-        n = schemes[i].drafts
         try:
             check_distribution(p[i], "p")
             row_q = check_distribution(q[i], "q")
-            row = nodes.drafts[i].cpu().numpy()
-            if (row[n:] != -1).any():
-                raise ValueError(f"drafts must hold {n} ids and then only -1, got {row.tolist()}")
-            schemes[i].check_drafts(row_q, row[:n])  # allows fewer drafts where the support is too small
+            row = own_drafts(nodes.drafts[i].cpu().numpy(), schemes[i])
+            schemes[i].check_drafts(row_q, row)  # allows fewer drafts where the support is too small
         except ValueError as error:
             raise ValueError(f"row {i}: {error}") from None
+
+
+def own_drafts(row: NDArray[np.int64], scheme: Scheme) -> NDArray[np.int64]:
+    """The drafts of a row without the padding behind them. Raises ValueError if anything else stands there."""
+    n = scheme.drafts
+    if (row[n:] != NO_DRAFT).any():
+        raise ValueError(f"drafts must hold {n} ids and then only {NO_DRAFT}, got {row.tolist()}")
+    return row[:n]
 
 
 def check_uniforms(uniforms: Tensor, p: Tensor, needed: Sequence[int], *, values: bool) -> None:
@@ -141,12 +148,9 @@ def check_uniforms(uniforms: Tensor, p: Tensor, needed: Sequence[int], *, values
             raise ValueError(f"row {row}: uniforms must lie in [0, 1), got {uniforms[row].tolist()}")
 
 
-def tolerance(x: Tensor) -> float:
-    """How far off 1 the sum of any row of this type may be; ``check_distribution`` may allow a row more."""
-    return SUM_TOLERANCE.get(str(x.dtype).removeprefix("torch."), SUM_TOLERANCE["float64"])
-
-
-def _sums_to_one(x: Tensor, sums: Tensor, off: float) -> Tensor:
+def _sums_to_one(x: Tensor, sums: Tensor, given: torch.dtype) -> Tensor:
+    """True for rows within the tolerance of the type they were `given` in; ``check_distribution`` may allow more."""
+    off = SUM_TOLERANCE.get(str(given).removeprefix("torch."), SUM_TOLERANCE["float64"])
     # NaN and infinity make the sum so, and no comparison with NaN holds
     return ((sums.sum(dim=1) - 1.0).abs() <= off) & (x.amin(dim=1) >= 0.0)
 

@@ -3,7 +3,7 @@
 A rule takes its uniforms from the columns of `u`, [B, K], in the order in which the verifier of the same name draws
 them. Formulae and names are those of :mod:`mdsd_core.verifiers`, with one difference: p and q are not normalised, so
 the mass that is left of p starts as its sum. Nothing here asks the device for a value, so on a GPU no rule waits for
-it; on the host `_host.py` is faster.
+it.
 """
 
 from collections.abc import Callable

@@ -7,12 +7,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mdsd_core.decoding.tensor_rules import _by_rows, _host
-from mdsd_core.decoding.tensor_rules._laws import LAWS
+from mdsd_core.decoding.tensor_rules import _by_rows
 from mdsd_core.decoding.tensor_rules._nodes import Nodes, check_shapes, check_uniforms, check_values
 from mdsd_core.decoding.tensor_rules._rules import RULES
 from mdsd_core.schemes import Scheme
 from mdsd_core.verifiers import UnsupportedScheme, verifier, verifiers_for
+
+#: Kinds of devices on which a batch is judged row by row by the verifier: tensor operations are slower there.
+ROW_BY_ROW = ("cpu",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,13 +157,12 @@ def verify(
 
     Notes
     -----
-    Rules that sort (and schemes that weigh all sets of drafts) run row by row on the host, by the verifier itself,
-    whatever the device: see :func:`runs_on_tensors`. The others run on a GPU as tensor operations, a few passes over
-    [B, V], which never wait for the device; on the host "rrs", "rrs_without", "greedy" and "token_matching" run as one
-    compiled pass over the rows, shared out among as many threads as torch has, the rest by the verifier itself (which
-    looks at the values even without `check`). No row sees another one's numbers.
+    On a GPU, the rules that do not sort run as tensor operations, a few passes over [B, V], which never wait for the
+    device; see :func:`runs_on_tensors`. On the host, and for rules that sort or schemes that weigh all sets of drafts,
+    the verifier itself judges row by row (and looks at the values even without `check`). No row sees another one's
+    numbers.
 
-    Sums are taken in another order than in the verifiers: a verdict can differ from theirs only if a uniform falls
+    Tensor operations add in another order than the verifiers: a verdict can differ from theirs only if a uniform falls
     within rounding, about 1e-14, of a threshold (1e-8 for K-SEQ at p = q, where its rho is a double root).
 
     Examples
@@ -182,12 +183,8 @@ def verify(
     if not rows:
         none = torch.empty(0, dtype=torch.int64, device=p.device)
         return BatchedVerdict(none, none.clone(), none.clone())
-    if not runs_on_tensors(name, rows) or (_host.on_host(p) and rule.rule not in _host.KINDS):
+    if p.device.type in ROW_BY_ROW or not runs_on_tensors(name, rows):
         tokens, used = _by_rows.verify(rule, p, q, drafts, rows, u)
-    elif _host.on_host(p):
-        tokens, used, good = _host.judge(rule.rule, p, q, drafts, rows, u)
-        if check and not good:
-            check_values(p, q, Nodes.of(p, q, drafts, rows), rows)
     else:
         nodes = Nodes.of(p, q, drafts, rows)
         if check:
@@ -197,38 +194,6 @@ def verify(
     same = (drafts == tokens[:, None]) & (drafts >= 0)
     index = torch.where(same.any(dim=1), same.to(torch.uint8).argmax(dim=1), -1) if drafts.shape[1] else tokens
     return BatchedVerdict(tokens, index, used)
-
-
-@torch.no_grad()
-def output_law(name: str, p: Tensor, q: Tensor, drafts: Tensor, schemes: Scheme | Sequence[Scheme]) -> Tensor:
-    """The exact laws of the tokens that :func:`verify` emits for these drafts.
-
-    Parameters
-    ----------
-    name, p, q, drafts, schemes
-        As for :func:`verify`; values are checked.
-
-    Returns
-    -------
-    Tensor of float64, shape [B, V]
-        Computed by the textbook recursions, apart from the code of :func:`verify`: O(n V) a row.
-
-    Examples
-    --------
-    >>> from mdsd_core.schemes import WithReplacement
-    >>> p, q = torch.tensor([[0.6, 0.4]]), torch.tensor([[0.2, 0.8]])
-    >>> output_law("rrs", p, q, torch.tensor([[1, 1]]), WithReplacement(2)).round(decimals=6)
-    tensor([[0.5000, 0.5000]], dtype=torch.float64)
-    """
-    rule, rows = verifier(name), check_shapes(p, q, drafts, schemes)
-    _check_support(name, rows)
-    if not rows:
-        return p.double()
-    if not runs_on_tensors(name, rows):
-        return _by_rows.output_law(rule, p, q, drafts, rows)
-    nodes = Nodes.of(p, q, drafts, rows)
-    check_values(p, q, nodes, rows)
-    return LAWS[rule.rule](nodes)
 
 
 def _check_support(name: str, schemes: Sequence[Scheme]) -> None:

@@ -33,25 +33,9 @@ def stacked(rows):
 
 @functools.cache
 def everything(scheme, V):
-    """All drafts of a scheme for all pairs of this size: (p, q, drafts, weights, number of the pair), in random order.
-
-    A row of the batch is one tuple of drafts; the rows of different pairs are mixed.
-    """
-    pairs = sized(V)
-    tuples, weights = zip(*(scheme.enumerate(q) for _, q in pairs))
-    owner = np.repeat(np.arange(len(pairs)), [len(w) for w in weights])
-    order = np.random.default_rng(len(owner)).permutation(len(owner))
-    owner = owner[order]
-    p, q = (np.stack([pair[i] for pair in pairs])[owner] for i in (0, 1))
-    drafts, weights = np.concatenate(tuples)[order], np.concatenate(weights)[order]
-    return torch.from_numpy(p), torch.from_numpy(q), torch.from_numpy(drafts), weights, owner
-
-
-def pooled(law, weights, owner, pairs):
-    """The law of the emitted token of each pair, summed over its drafts, [pairs, V]."""
-    total = np.zeros((pairs, law.shape[1]))
-    np.add.at(total, owner, weights[:, None] * law.cpu().numpy())
-    return total
+    """All drafts of a scheme for all pairs of this size, a row of the batch for each: p, q and drafts."""
+    rows = [(p, q, drafts) for p, q in sized(V) for drafts in scheme.enumerate(q)[0]]
+    return tuple(stacked(column) for column in zip(*rows))
 
 
 def random_batch(rng, pairs, schemes):

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from mdsd_core.decoding import tensor_rules
-from mdsd_core.decoding.tensor_rules import _host
 from mdsd_core.decoding.tensor_rules._nodes import Nodes
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.distributions import probabilities as by_row
@@ -37,7 +36,10 @@ def test_A15_G2_rows_of_different_requests_are_not_mixed(name, scheme):
     q = torch.eye(3, dtype=torch.float64)
     p = torch.tensor([[0.2, 0.5, 0.3], [0.6, 0.2, 0.2], [0.1, 0.1, 0.8]], dtype=torch.float64)
     drafts = padded([scheme.sample(q[i], np.random.default_rng(0)) for i in range(3)])
-    torch.testing.assert_close(tensor_rules.output_law(name, p, q, drafts, scheme), p, atol=1e-15, rtol=0)
+    for u in (0.1, 0.3, 0.65, 0.95):
+        uniforms = torch.full((3, tensor_rules.uniforms_for(scheme)), u, dtype=torch.float64)
+        verdict = tensor_rules.verify(name, p, q, drafts, scheme, uniforms)
+        assert as_rows(verdict) == row_by_row(name, p, q, drafts, [scheme] * 3, uniforms)
 
 
 @EACH_RULE
@@ -103,14 +105,10 @@ def test_B1_B3_bad_rows_raise_and_are_named(name):
             wrong[which][i, 2] = bad
             with pytest.raises(ValueError, match=rf"row {i}: {which} must"):
                 tensor_rules.verify(name, wrong["p"], wrong["q"], drafts, schemes, u)
-            with pytest.raises(ValueError, match=rf"row {i}: {which} must"):
-                tensor_rules.output_law(name, wrong["p"], wrong["q"], drafts, schemes)
 
 
-@pytest.mark.parametrize("name", ["rrs", "rrs_without", "greedy", "token_matching", *RULES])
-def test_B7_NaN_never_becomes_a_token_even_unchecked(name, request, monkeypatch):
-    if RULES.count(name) and request.node.callspec.indices["name"] >= 4:
-        monkeypatch.setattr(_host, "on_host", lambda x: False)
+@EACH_RULE
+def test_B7_NaN_never_becomes_a_token_even_unchecked(name):
     p, q, drafts, schemes, u = batch_of(name)
     for entries in (slice(None), 0):
         nan = p.clone()
@@ -151,16 +149,15 @@ def test_repeated_and_impossible_drafts_raise():
 def test_B10_inputs_are_never_written_and_views_give_the_same(name):
     batch = p, q, drafts, schemes, u = batch_of(name)
     want = as_rows(tensor_rules.verify(name, *batch))
-    law = tensor_rules.output_law(name, p, q, drafts, schemes)
     before = [x.clone() for x in (p, q, drafts, u)]
-    again = tensor_rules.output_law(name, p, q, drafts, schemes)
-    again.fill_(0.5)  # what is given out is not the input's memory
+    again = tensor_rules.verify(name, *batch)
+    for given in (again.tokens, again.accepted_index, again.used):
+        given.fill_(3)  # what is given out is not the input's memory
     for x, copy in zip((p, q, drafts, u), before):
         assert torch.equal(x, copy)
     strided = [torch.stack((x, x.clone()), dim=2)[..., 1].t().contiguous().t() for x in (p, q, drafts, u)]
     assert not strided[0].is_contiguous()
     assert as_rows(tensor_rules.verify(name, *strided[:3], schemes, strided[3])) == want
-    assert torch.equal(tensor_rules.output_law(name, *strided[:3], schemes), law)
     needs_grad = p.clone().requires_grad_()
     assert as_rows(tensor_rules.verify(name, needs_grad, q, drafts, schemes, u)) == want
 
@@ -216,7 +213,6 @@ def test_an_empty_batch(name):
     none = torch.empty((0, 3), dtype=torch.float64)
     verdict = tensor_rules.verify(name, none, none, none.long(), [], none)
     assert verdict.tokens.shape == verdict.accepted_index.shape == (0,)
-    assert tensor_rules.output_law(name, none, none, none.long(), []).shape == (0, 3)
 
 
 @EACH_RULE
