@@ -1,9 +1,11 @@
 """What can always be made again (kernels, converted models, sweeps): where it is kept, and what it is named by."""
 
 import hashlib
+import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 #: The folder of this package.
 PACKAGE = Path(__file__).parent
@@ -36,6 +38,15 @@ def digest_of_files(root: Path, paths: Iterable[Path]) -> str:
         data = path.read_bytes()
         digest.update(f"{path.relative_to(root).as_posix()}\0{len(data)}\0".encode() + data)
     return digest.hexdigest()
+
+
+def key_of(*content: Any) -> str:
+    """What is kept is named by this: a digest of all that it depends on, ready for JSON.
+
+    >>> key_of({"a": 1, "b": (2, 3)}) == key_of({"b": [2, 3], "a": 1})
+    True
+    """
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def sources_in(folder: Path) -> list[Path]:

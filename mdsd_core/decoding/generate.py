@@ -9,18 +9,20 @@ from tqdm import tqdm
 from transformers import PreTrainedModel
 
 from mdsd_core.decoding.drafters.base import Drafter, ModelDrafter, NoDrafter
-from mdsd_core.decoding.loop import DecodingLoop, Processor
+from mdsd_core.decoding.loop import DecodingLoop
 from mdsd_core.decoding.metrics import Metrics
 from mdsd_core.decoding.request import FinishReason, Request, StreamEvent, TokenKind
 from mdsd_core.decoding.scoring import CachedModel, Scorer, uncompiled
+from mdsd_core.decoding.settings import LoopSettings, Processor
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import LanguageModel
 from mdsd_core.randomness import Choices, RandomChoices
 from mdsd_core.schemes import Scheme
 from mdsd_core.schemes.names import Family, scheme_family
-from mdsd_core.trees.rules import TreeRule, tree_rule
+from mdsd_core.trees.rules import tree_rule as tree_rule_named
 from mdsd_core.trees.shape import DraftTree
-from mdsd_core.verifiers import Verifier, verifier
+from mdsd_core.verifiers import Verifier
+from mdsd_core.verifiers import verifier as verifier_named
 
 #: One seed for all prompts, one for each (None: fresh entropy), or none.
 Seeds = int | Sequence[int | None] | None
@@ -156,22 +158,27 @@ def generate(
         drafter = ModelDrafter(as_scorer(drafter))
     if isinstance(drafter, ModelDrafter) and drafter.scorer is scorer:
         raise ValueError("target and drafter must have a cache each: wrap a model that drafts for itself twice")
-    family = scheme_family(scheme)
-    rule = _rule(tree_rule, verifier)
-    _check_proposals(drafter, shape, family, rule)
-    sampling = SamplingParams() if sampling is None else sampling
-    if draft_sampling is None:
-        draft_sampling = SamplingParams() if drafter.proposal == "deterministic" else sampling
-    _check_prompts(prompts, scorer, drafter, shape, max_new_tokens)
     if eos_token_ids is None:
         eos_token_ids = target.eos_ids if isinstance(target, LanguageModel) else _default_eos(scorer)
-    eos = frozenset(int(token) for token in eos_token_ids)
-
+    if draft_sampling is None and drafter.proposal == "deterministic":
+        draft_sampling = SamplingParams()
+    settings = LoopSettings(
+        shape,
+        scheme_family(scheme),
+        tree_rule_named(tree_rule, verifier_named(verifier) if isinstance(verifier, str) else verifier),
+        SamplingParams() if sampling is None else sampling,
+        draft_sampling,
+        frozenset(int(token) for token in eos_token_ids),
+        tuple(processors),
+        trim,
+    )
+    _check_proposals(drafter, settings)
+    _check_prompts(prompts, scorer, drafter, shape, max_new_tokens)
     requests = [
         Request(i, [int(t) for t in prompt], len(prompt), int(max_new_tokens), choices)
         for i, (prompt, choices) in enumerate(zip(prompts, streams(seeds, len(prompts)), strict=True))
     ]
-    loop = DecodingLoop(scorer, drafter, requests, shape, family, rule, sampling, draft_sampling, eos, processors, trim)
+    loop = DecodingLoop(scorer, drafter, requests, settings)
     _drain(loop, stream, progress, len(requests) * int(max_new_tokens))
     return _result(loop, requests)
 
@@ -207,19 +214,13 @@ def _as_tree(tree: DraftTree | Sequence[int] | str) -> DraftTree:
     return DraftTree.parse(tree) if isinstance(tree, str) else DraftTree.from_branching(tree)
 
 
-def _rule(name: str, rule: str | Verifier) -> TreeRule:
-    return tree_rule(name, verifier(rule) if isinstance(rule, str) else rule)
-
-
-def _check_proposals(drafter: Drafter, tree: DraftTree, family: Family, rule: TreeRule) -> None:
-    """Refuse, before any model runs, what would not be lossless."""
-    for n in sorted({len(children) for children in tree.children if children}):
-        scheme = family(n)
+def _check_proposals(drafter: Drafter, settings: LoopSettings) -> None:
+    """Refuse to sample from a drafter that has no distribution."""
+    for scheme in settings.schemes.values():
         if drafter.proposal == "deterministic" and scheme.inner is not None:
             raise ValueError(
                 f"{type(drafter).__name__} names tokens without probabilities: use scheme='deterministic', got {scheme}"
             )
-        rule.check(scheme)
 
 
 def _check_prompts(
@@ -277,9 +278,9 @@ def _drain(loop: DecodingLoop, stream: Callable[[StreamEvent], None] | None, pro
 def _result(loop: DecodingLoop, requests: Sequence[Request]) -> GenerationResult:
     metrics = Metrics(
         tuple(loop.records),
-        loop.tree.depth,
+        loop.settings.tree.depth,
         loop.target_calls,
-        loop.drafter.calls,
+        loop.draft_calls,
         loop.prefill_calls,
         loop.times,
     )

@@ -1,5 +1,6 @@
 """One prompt on its way: what it has so far, and what a round gives it."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -55,3 +56,16 @@ class Request:
     def new_tokens(self) -> list[int]:
         """What was generated so far."""
         return self.tokens[self.prompt_length :]
+
+    def cut(
+        self, tokens: Sequence[int], eos: Collection[int], context_limit: int | None
+    ) -> tuple[int, FinishReason | None]:
+        """How many of the tokens of a round to emit, and whether that ends the request."""
+        for count, token in enumerate(tokens, start=1):
+            if token in eos:
+                return count, "eos"
+            if len(self.new_tokens) + count >= self.max_new_tokens:
+                return count, "length"
+            if context_limit is not None and len(self.tokens) + count >= context_limit:
+                return count, "context"
+        return len(tokens), None

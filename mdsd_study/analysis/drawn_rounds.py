@@ -13,6 +13,7 @@ from mdsd_core.decoding.drafters.base import Drafter
 from mdsd_core.decoding.generate import streams
 from mdsd_core.decoding.loop import DecodingLoop, Request
 from mdsd_core.decoding.scoring import Scorer
+from mdsd_core.decoding.settings import LoopSettings
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.randomness import Choices
 from mdsd_core.schemes import Scheme
@@ -176,7 +177,8 @@ def record_rounds(
     """
     rule = RecordingRule(tree_rule(tree_rule_name, verifier(verifier_name)))
     request = Request(0, list(prompt), len(prompt), 1 + rounds * (tree.depth + 1), streams(seed, 1)[0])
-    loop = DecodingLoop(target, drafter, [request], tree, scheme_family(scheme), rule, sampling, sampling)
+    settings = LoopSettings(tree, scheme_family(scheme), rule, sampling)
+    loop = DecodingLoop(target, drafter, [request], settings)
     for _ in range(rounds):
         loop.step()
     return rule.rounds

@@ -18,6 +18,7 @@ from mdsd_core.decoding.generate import streams
 from mdsd_core.decoding.loop import DecodingLoop
 from mdsd_core.decoding.request import Request
 from mdsd_core.decoding.scoring import Scorer
+from mdsd_core.decoding.settings import LoopSettings
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.randomness import Choices
 from mdsd_core.schemes.names import FAMILIES, scheme_family, scheme_of
@@ -246,7 +247,8 @@ def watched_run(
             for i in range(first, min(first + batch_size, len(prompts)))
         ]
         tree = DraftTree.from_branching(branching)
-        loop = DecodingLoop(target, drafter, requests, tree, scheme_family(scheme), watched, sampling, sampling)
+        settings = LoopSettings(tree, scheme_family(scheme), watched, sampling)
+        loop = DecodingLoop(target, drafter, requests, settings)
         while loop.active:
             loop.step()
         tokens += [record.accepted + 1 for record in loop.records]

@@ -7,11 +7,11 @@ FAMILIES, FAULTS, GENERATE, LAW = (
 )
 LOGITS = f"{FAMILIES}::test_tree_logits_equal_path_logits[sdpa-llama]"
 ALONE = f"{GENERATE}::test_a_ragged_batch_is_what_each_prompt_gets_alone[with_replacement-rrs-node-tree0]"
-PERFECT = f"{FAULTS}::TestE_BlocksTreesBonus::test_E8_E9_a_perfect_draft_is_accepted_in_full_round_after_round"
+PERFECT = f"{FAULTS}::TestBlocksTreesAndBonus::test_a_perfect_draft_is_accepted_in_full_round_after_round"
 ONCE = f"{GENERATE}::test_nothing_is_computed_twice"
 PAIRS = f"{LAW}::test_an_end_of_sequence_token_ends_the_text_wherever_it_falls[2]"
 CHAIN = f"{LAW}::test_an_end_of_sequence_token_ends_the_text_wherever_it_falls[1,1]"
-BLOCK = f"{FAULTS}::TestE_BlocksTreesBonus::test_E1_block_verification_of_a_chain"
+BLOCK = f"{FAULTS}::TestBlocksTreesAndBonus::test_block_verification_of_a_chain"
 
 DECODING = [
     mutation(
@@ -108,31 +108,31 @@ DECODING = [
     ),
     mutation(
         "loop: only the last token of a block may end the text",
-        "decoding/loop.py",
-        "            if token in self.eos:\n",
-        "            if token in self.eos and count == len(tokens):\n",
-        tests=f"{FAULTS}::TestF_EndsAndCounts",
+        "decoding/request.py",
+        "            if token in eos:\n",
+        "            if token in eos and count == len(tokens):\n",
+        tests=f"{FAULTS}::TestEndsAndCounts",
     ),
     mutation(
         "loop: tokens are counted before the cut",
         "decoding/loop.py",
         "len(walk.path), count))",
         "len(walk.path), len(tokens)))",
-        tests=f"{FAULTS}::TestF_EndsAndCounts",
+        tests=f"{FAULTS}::TestEndsAndCounts",
     ),
     mutation(
         "loop: processors see the committed text alone",
         "decoding/loop.py",
         "torch.tensor([[*request.tokens, *tree.path_tokens(node)]])",
         "torch.tensor([[*request.tokens]])",
-        tests=f"{FAULTS}::TestH_VocabularyAndProcessors",
+        tests=f"{FAULTS}::TestVocabularyAndProcessors",
     ),
     mutation(
         "loop: drafts go beyond the context",
         "decoding/loop.py",
         "depth = min(depth, limit - len(request.tokens))",
         "depth = min(depth, limit + 1 - len(request.tokens))",
-        tests=f"{FAULTS}::TestI_CacheAndPositions",
+        tests=f"{FAULTS}::TestCacheAndPositions",
     ),
     mutation(
         "loop: the attention window is not looked at",
@@ -153,20 +153,20 @@ DECODING = [
         "randomness.py",
         "            self._rng.bit_generator.state = state\n",
         "            pass\n",
-        tests=f"{FAULTS}::TestG_RandomStreams",
+        tests=f"{FAULTS}::TestRandomStreams",
     ),
     mutation(
         "cache: a round that failed leaves its drafts in the target's cache",
         "decoding/loop.py",
         "                self.target.forget()\n",
         "",
-        tests=f"{FAULTS}::TestG_RandomStreams",
+        tests=f"{FAULTS}::TestRandomStreams",
     ),
     mutation(
         "loop: the draft is not given the target's temperature",
         "decoding/generate.py",
-        'SamplingParams() if drafter.proposal == "deterministic" else sampling',
-        "SamplingParams()",
+        'if draft_sampling is None and drafter.proposal == "deterministic":',
+        "if draft_sampling is None:",
         tests=f"{GENERATE}::test_at_temperature_0_drafts_may_be_the_top_of_an_unwarped_draft",
     ),
     mutation(

@@ -12,7 +12,7 @@ import numpy as np
 
 from mdsd_core.decoding.loop import DecodingLoop
 from mdsd_core.decoding.request import Request
-from mdsd_core.distributions import SamplingParams
+from mdsd_core.decoding.settings import LoopSettings
 from mdsd_core.randomness import Choices
 from mdsd_core.trees.selection import OptimalSelection, selects
 from mdsd_core.verifiers import Verdict
@@ -125,11 +125,9 @@ class _SelectingPlan:
         return law + rejected * (rest / rest.sum() if rest.sum() > 0 else p)
 
 
-def make_loop(target, drafter, prompt, choices, tree, family, rule, *, count=100, eos=(), sampling=None, trim=False):
-    sampling = SamplingParams() if sampling is None else sampling
+def make_loop(target, drafter, prompt, choices, tree, family, rule, *, count=100, **settings):
     request = Request(0, list(prompt), len(prompt), count, choices)
-    loop = DecodingLoop(target, drafter, [request], tree, family, rule, sampling, sampling, frozenset(eos), trim=trim)
-    return loop, request
+    return DecodingLoop(target, drafter, [request], LoopSettings(tree, family, rule, **settings)), request
 
 
 def law_of_rounds(make, length):

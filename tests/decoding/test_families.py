@@ -15,6 +15,7 @@ from mdsd_core.decoding.generate import generate, streams
 from mdsd_core.decoding.loop import DecodingLoop
 from mdsd_core.decoding.request import Request
 from mdsd_core.decoding.scoring import Block, CachedModel
+from mdsd_core.decoding.settings import LoopSettings
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import LanguageModel
 from mdsd_core.schemes.names import scheme_family
@@ -216,9 +217,8 @@ def test_a_round_copies_no_cache_but_in_the_models_own_update(prompts):
     requests = [Request(i, [3 + i] * (80 - i), 80 - i, 99, choices) for i, choices in enumerate(streams(0, prompts))]
     rule, tree = tree_rule("node", verifier("rrs")), DraftTree.from_branching((2, 2))
     loop = DecodingLoop(
-        target, ModelDrafter(draft), requests, tree, scheme_family("with_replacement"), rule,
-        SamplingParams(), SamplingParams(),
-    )  # fmt: skip
+        target, ModelDrafter(draft), requests, LoopSettings(tree, scheme_family("with_replacement"), rule)
+    )
     loop.step()
     writes = LargeWrites(*causal_lms)
     moved = 0

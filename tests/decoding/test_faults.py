@@ -6,6 +6,8 @@ H7), on the command line (A10, D9) and with the verifiers, one by one and in bat
 of H5: a drafter with a vocabulary of its own is refused.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -25,7 +27,7 @@ from mdsd_core.verifiers import verifier, verifiers_for
 from tests.decoding.oracle import Selecting, autoregressive_law, distance, enumerate_runs, law_of_rounds, make_loop
 from tests.decoding.tiny import CONTEXT, GuidedDrafter, TableModel, V, cached, model, path_logits, plain_greedy
 
-GREEDY = SamplingParams(temperature=0)
+GREEDY, PLAIN = SamplingParams(temperature=0), SamplingParams()
 
 
 class Constant(TableModel):
@@ -39,7 +41,7 @@ class Constant(TableModel):
         return self.always
 
 
-def first_token_law(p, q, scheme, rule, tree=(1,), sampling=None, rule_name="node"):
+def first_token_law(p, q, scheme, rule, tree=(1,), sampling=PLAIN, rule_name="node"):
     target, tree = Constant(p), DraftTree.from_branching(tree)
 
     def make(oracle, context):
@@ -77,9 +79,9 @@ def round_outcomes(p, q, gamma, scheme="with_replacement", rule="rrs", rule_name
     return [(weight, *result) for weight, result in enumerate_runs(run)]
 
 
-class TestA_TheQInTheRatio:
+class TestDraftDistributions:
     @pytest.mark.parametrize("shift", ["p", "q"])
-    def test_A3_E5_rows_of_another_node_change_the_law(self, shift):
+    def test_rows_of_another_node_change_the_law(self, shift):  # A3, E5
         """The enumeration notices a row taken from the wrong node; with the right ones the law is the target's."""
 
         class Shifted(NodeRule):
@@ -121,7 +123,7 @@ class TestA_TheQInTheRatio:
         assert distance(laws[0], want) < 1e-12
         assert distance(laws[1], want) > 1e-3
 
-    def test_A4_greedy_drafts_are_reported_as_one_hot(self):
+    def test_greedy_drafts_are_reported_as_one_hot(self):  # A4
         """An arg-max proposal with the softmax as its q emits (.833, .167) for p = (.5, .5); here q is one-hot too."""
         seen = []
 
@@ -138,30 +140,30 @@ class TestA_TheQInTheRatio:
             DraftTree.chain(1),
             scheme_family("with_replacement"),
             Spy(verifier("rrs")),
+            draft_sampling=GREEDY,
         )
-        loop.draft_sampling = GREEDY
         loop.step()
         assert seen[0].tolist() == [1.0, 0.0]
 
     @pytest.mark.parametrize("rule", verifiers_for(Deterministic(2)))
-    def test_A8_deterministic_children_in_any_order(self, rule):
+    def test_deterministic_children_in_any_order(self, rule):  # A8
         for q in ([0.5, 0.3, 0.2], [0.3, 0.5, 0.2], [0.2, 0.3, 0.5]):
             law = first_token_law([0.5, 0.3, 0.2], q, "deterministic", rule, (2,))
             np.testing.assert_allclose(law, [0.5, 0.3, 0.2], rtol=0, atol=1e-14)
 
-    def test_A9_acceptance_uses_q_where_it_is_known(self):
+    def test_acceptance_uses_q_where_it_is_known(self):  # A9
         half = [0.5, 0.5]
         assert sum(w * a for w, a, _ in round_outcomes(half, half, 1)) == pytest.approx(1.0)
         assert sum(w * a for w, a, _ in round_outcomes(half, half, 1, "deterministic", "deterministic")) == 0.5
 
-    def test_A11_the_law_is_that_of_the_warped_target(self):
+    def test_the_law_is_that_of_the_warped_target(self):  # A11
         logits = np.array([2.0, 1.0, 0.0])
         want = np.exp(logits / 0.5) / np.exp(logits / 0.5).sum()
         p = np.exp(logits) / np.exp(logits).sum()
         law = first_token_law(p, p, "with_replacement", "rrs", (2,), SamplingParams(temperature=0.5))
         np.testing.assert_allclose(law, want, rtol=0, atol=1e-14)
 
-    def test_A12_filters_hold_on_every_verified_row(self):
+    def test_filters_hold_on_every_verified_row(self):  # A12
         def run(oracle):
             loop, request = make_loop(
                 Constant([0.9, 0.06, 0.04]),
@@ -172,14 +174,14 @@ class TestA_TheQInTheRatio:
                 scheme_family("without_replacement"),
                 tree_rule("node", verifier("rrs_without")),
                 sampling=SamplingParams(min_p=0.1),
+                draft_sampling=SamplingParams(),
             )
-            loop.draft_sampling = SamplingParams()
             loop.step()
             return set(request.new_tokens)
 
         assert set().union(*(tokens for _, tokens in enumerate_runs(run))) == {0}
 
-    def test_A15_each_request_has_its_own_q(self):
+    def test_each_request_has_its_own_q(self):  # A15
         class Rowwise(TableModel):  # a draft that is certain of a token of the request's own
             def p(self, context):
                 return np.eye(3)[context[0]]
@@ -195,19 +197,19 @@ class TestA_TheQInTheRatio:
             assert alone.tokens[0] == batch.tokens[i]
 
 
-class TestD_TemperatureZero:
-    def test_D1_a_draft_that_is_not_the_argmax_is_rejected(self):
+class TestTemperatureZero:
+    def test_a_draft_that_is_not_the_argmax_is_rejected(self):  # D1
         law = first_token_law([0.3, 0.5, 0.2], [0.8, 0.1, 0.1], "with_replacement", "rrs", (1,), GREEDY)
         assert law.tolist() == [0.0, 1.0, 0.0]
 
-    def test_D2_no_seed_changes_the_text(self):
+    def test_no_seed_changes_the_text(self):  # D2
         texts = [
             generate(cached(), model(seed=1), [[1, 2]], (2, 2), sampling=GREEDY, max_new_tokens=10, seeds=seed).tokens
             for seed in range(10)
         ]
         assert all(text == texts[0] for text in texts)
 
-    def test_D5_every_token_passes_a_teacher_forced_check(self):
+    def test_every_token_passes_a_teacher_forced_check(self):  # D5
         causal_lm = model(seed=2)
         prompt = [1, 2, 3, 4, 5, 6]
         result = generate(
@@ -225,20 +227,20 @@ class TestD_TemperatureZero:
         for at in range(len(prompt), len(tokens)):
             assert int(path_logits(causal_lm, tokens[:at]).argmax()) == tokens[at]
 
-    def test_D6_what_is_guaranteed_is_said(self):
+    def test_what_is_guaranteed_is_said(self):  # D6
         """The law in exact arithmetic, token for token in float64 (E10); in float32 near-ties may part."""
         said = " ".join(generate.__doc__.split())
         assert "In exact arithmetic the output has the target's law" in said
         assert "in float32, runs with different trees can part at near-ties" in said
 
-    def test_D7_one_prompt_three_times_in_a_batch(self):
+    def test_one_prompt_three_times_in_a_batch(self):  # D7
         for sampling in (GREEDY, SamplingParams(0.8)):
             result = generate(
                 cached(), model(seed=1), [[1, 2, 3]] * 3, (2, 2), sampling=sampling, max_new_tokens=12, seeds=[7, 7, 7]
             )
             assert result.tokens[0] == result.tokens[1] == result.tokens[2]
 
-    def test_D8_sampling_stays_sampling(self):
+    def test_sampling_stays_sampling(self):  # D8
         """On every machine, with every verifier: at temperature 1 the first token has an entropy, that of a coin."""
         for name in verifiers_for(WithReplacement(2)):
             counts = np.zeros(2)
@@ -253,11 +255,11 @@ class TestD_TemperatureZero:
             assert counts.min() > 10, name  # below that with probability 1e-7
 
 
-class TestE_BlocksTreesBonus:
+class TestBlocksTreesAndBonus:
     P, Q = (0.7, 0.3), (0.4, 0.6)
 
     @pytest.mark.parametrize(("p", "q"), [(P, Q), ((0.5, 0.5), (0.1, 0.9))])
-    def test_E1_block_verification_of_a_chain(self, p, q):
+    def test_block_verification_of_a_chain(self, p, q):  # E1
         """gamma = 2, V = 2: the joint law of two tokens, and the accepted lengths of block verification by formula.
 
         In the second case the residual behind a first token that was accepted in part, (w p - q)_+, is not empty.
@@ -273,13 +275,13 @@ class TestE_BlocksTreesBonus:
         both = sum(q[a] * q[b] * min(1, min(1, p[a] / q[a]) * p[b] / q[b]) for a in (0, 1) for b in (0, 1))
         assert sum(w for w, accepted, _ in outcomes if accepted == 2) == pytest.approx(both, abs=1e-14)
 
-    def test_E2_point_mass_drafts_gain_nothing_from_blocks(self):
+    def test_point_mass_drafts_gain_nothing_from_blocks(self):  # E2
         """p(x1) = p(x2) = 1/2 and certain drafts: P(accept >= 1) is 1/2, not .625."""
         for rule_name, rule in (("path", Selecting()), ("node", "deterministic")):
             outcomes = round_outcomes([0.5, 0.5], [1.0, 0.0], 2, "deterministic", rule, rule_name)
             assert sum(w for w, accepted, _ in outcomes if accepted >= 1) == pytest.approx(0.5)
 
-    def test_E3_blocks_accept_more_than_tokens(self):
+    def test_blocks_accept_more_than_tokens(self):  # E3
         """A block may accept a longer prefix where a shorter one alone would have failed: on average, more."""
         node, path = (
             sum(w * accepted for w, accepted, _ in round_outcomes(self.P, self.Q, 2, rule=rule, rule_name=name))
@@ -287,7 +289,7 @@ class TestE_BlocksTreesBonus:
         )
         assert path > node + 0.01
 
-    def test_E6_one_last_token_and_a_bonus_only_behind_a_whole_path(self):
+    def test_one_last_token_and_a_bonus_only_behind_a_whole_path(self):  # E6
         for _, accepted, tokens in round_outcomes(self.P, self.Q, 2):
             assert len(tokens) == accepted + 1
         result = generate(cached(), model(seed=1), [[1]], (2, 2), max_new_tokens=30, seeds=1, eos_token_ids=())
@@ -299,11 +301,11 @@ class TestE_BlocksTreesBonus:
             if event.finish_reason is None:
                 assert event.kinds == ("draft",) * record.accepted + ("bonus" if record.accepted == 2 else "resampled",)
 
-    def test_E7_the_first_draft_is_judged_too(self):
+    def test_the_first_draft_is_judged_too(self):  # E7
         law = first_token_law([0.0, 1.0], [1.0, 0.0], "with_replacement", "rrs")
         assert law.tolist() == [0.0, 1.0]
 
-    def test_E8_E9_a_perfect_draft_is_accepted_in_full_round_after_round(self):
+    def test_a_perfect_draft_is_accepted_in_full_round_after_round(self):  # E8, E9
         causal_lm = model(seed=4)
         for tree in ((1, 1, 1), (2, 2, 2)):
             result = generate(
@@ -318,15 +320,15 @@ class TestE_BlocksTreesBonus:
             assert result.metrics.alpha_node > 1 - 1e-12
             assert len(result.metrics.of_request(0)) == 6
 
-    def test_E11_odd_shapes(self):
+    def test_odd_shapes(self):  # E11
         star = DraftTree.from_branching((V,))
         for tree in (star, DraftTree.chain(1), DraftTree.chain(0), DraftTree((-1, 0, 0, 2, 3, 4, 5))):
             result = generate(cached(), model(seed=1), [[1], [2, 3]], tree, max_new_tokens=6, seeds=0, eos_token_ids=())
             assert [len(tokens) for tokens in result.tokens] == [6, 6]
 
 
-class TestF_EndsAndCounts:
-    def test_F1_nothing_after_the_end_of_text(self):
+class TestEndsAndCounts:
+    def test_nothing_after_the_end_of_text(self):  # F1
         """Block (5, EOS, 7) and a bonus: the text ends at EOS, in the stream, the counts and the cache."""
         chain = {(1,): 5, (1, 5): 2, (1, 5, 2): 7}
 
@@ -355,7 +357,7 @@ class TestF_EndsAndCounts:
         assert target.texts == []  # the row has left the cache
 
     @pytest.mark.parametrize("place", range(6))
-    def test_F1_the_end_of_text_at_every_place_of_a_block(self, place):
+    def test_the_end_of_text_at_every_place_of_a_block(self, place):  # F1
         """Blocks of three drafts and a bonus: EOS as any draft, as the bonus, in a later block; a neighbour goes on."""
         end = 3 + place
 
@@ -379,7 +381,7 @@ class TestF_EndsAndCounts:
         assert sum(record.emitted for record in result.metrics.of_request(0)) == place + 1
         assert kept == [[1], []]  # its row leaves both caches with that round
 
-    def test_F2_accepted_by_the_rule_and_emitted_are_both_reported(self):
+    def test_accepted_by_the_rule_and_emitted_are_both_reported(self):  # F2
         constant = Constant([1.0, 0.0])
         result = generate(constant, ModelDrafter(Constant([1.0, 0.0])), [[0]], (1, 1, 1, 1), max_new_tokens=2)
         assert (result.metrics.accepted, result.metrics.emitted) == (4, 2)
@@ -399,20 +401,20 @@ class Counting:
         return value
 
 
-class TestG_RandomStreams:
-    def test_G1_one_seed_one_text(self):
+class TestRandomStreams:
+    def test_one_seed_one_text(self):  # G1
         def text():
             return generate(cached(), model(seed=1), [[1, 2]], (2, 2), max_new_tokens=12, seeds=42).tokens
 
         assert text() == text()
 
-    def test_G2_an_unseeded_neighbour_changes_nothing(self):
+    def test_an_unseeded_neighbour_changes_nothing(self):  # G2
         def first(seeds, prompts):
             return generate(cached(), model(seed=1), prompts, (2, 2), max_new_tokens=12, seeds=seeds).tokens[0]
 
         assert first([1, None], [[1, 2], [3]]) == first([1], [[1, 2]])
 
-    def test_G3_a_round_without_drafts_draws_for_its_one_token_only(self):
+    def test_a_round_without_drafts_draws_for_its_one_token_only(self):  # G3
         rng = Counting(0)
         loop, request = make_loop(
             TableModel(9, 1),
@@ -426,7 +428,7 @@ class TestG_RandomStreams:
         loop.step()
         assert len(rng.seen) == len(request.new_tokens) == 1
 
-    def test_G6_G13_no_uniform_is_used_twice(self):
+    def test_no_uniform_is_used_twice(self):  # G6, G13
         rng = Counting(3)
         loop, request = make_loop(
             TableModel(5, 1),
@@ -443,7 +445,7 @@ class TestG_RandomStreams:
         assert len(rng.seen) > len(request.new_tokens)
         assert len(set(rng.seen)) == len(rng.seen)
 
-    def test_G7_positions_draw_their_own_uniforms(self):
+    def test_positions_draw_their_own_uniforms(self):  # G7
         """p/q = 1/2 on the only token q proposes: all four are accepted with probability 1/16, not 1/2."""
         outcomes = round_outcomes([0.5, 0.5], [1.0, 0.0], 4)
         assert sum(w for w, accepted, _ in outcomes if accepted == 4) == pytest.approx(1 / 16)
@@ -464,7 +466,7 @@ class TestG_RandomStreams:
         assert abs(all_four / runs - 1 / 16) < 5 * np.sqrt(1 / 16 * 15 / 16 / runs)
 
     @pytest.mark.parametrize("where", ["draft", "target", "layer", "verify"])
-    def test_G9_I5_a_round_that_fails_leaves_no_trace(self, where, monkeypatch):
+    def test_a_round_that_fails_leaves_no_trace(self, where, monkeypatch):  # G9, I5
         """An error or an interrupt anywhere in a round: streams and caches go back, and the text goes on the same."""
 
         def fresh():
@@ -487,7 +489,7 @@ class TestG_RandomStreams:
             "draft": (loop.drafter, "propose"),
             "target": (loop.target.model, "forward"),
             "layer": (loop.target.model.model.layers[1], "forward"),  # the first layer's cache has grown already
-            "verify": (loop.rule, "walk"),
+            "verify": (loop.settings.rule, "walk"),
         }[where]
         real = getattr(owner, name)
         rounds = 0
@@ -510,8 +512,8 @@ class TestG_RandomStreams:
         assert request.new_tokens == expected.new_tokens
 
 
-class TestH_VocabularyAndProcessors:
-    def test_H2_padding_has_no_mass(self):
+class TestVocabularyAndProcessors:
+    def test_padding_has_no_mass(self):  # H2
         causal_lm = model(vocab_size=V + 3)
         result = generate(
             CachedModel(causal_lm, vocab_size=V),
@@ -524,7 +526,7 @@ class TestH_VocabularyAndProcessors:
         )
         assert max(result.tokens[0]) < V
 
-    def test_H12_H13_processors_see_the_path_of_each_node(self):
+    def test_processors_see_the_path_of_each_node(self):  # H12, H13
         """Greedy with a repetition penalty: trees or not, the text is that of token-by-token decoding."""
         penalty = RepetitionPenaltyLogitsProcessor(1.7)
         causal_lm = model(seed=6)
@@ -552,7 +554,7 @@ class TestH_VocabularyAndProcessors:
         assert results[0].metrics.accepted > 0
         assert results[1].tokens[0] != tokens[2:]  # the penalty matters here
 
-    def test_H12_the_row_at_depth_2_penalises_its_own_path(self):
+    def test_the_row_at_depth_2_penalises_its_own_path(self):  # H12
         seen = []
 
         def processor(ids, scores):
@@ -567,13 +569,13 @@ class TestH_VocabularyAndProcessors:
         assert [0, 1] in seen
         assert [0, 1, 1] in seen
 
-    def test_H14_matching_greedy_drafts_is_lossless_and_accepts_p(self):
+    def test_matching_greedy_drafts_is_lossless_and_accepts_p(self):  # H14
         outcomes = round_outcomes([0.5, 0.3, 0.2], [0.6, 0.3, 0.1], 1, "deterministic", "token_matching")
         assert sum(w * accepted for w, accepted, _ in outcomes) == pytest.approx(0.5)
 
 
-class TestI_CacheAndPositions:
-    def test_I6_I7_the_draft_recovers_from_a_rejection(self):
+class TestCacheAndPositions:
+    def test_the_draft_recovers_from_a_rejection(self):  # I6, I7
         """A draft that is wrong once: acceptance is 1 again in the next rounds, and its cache never lags."""
         causal_lm = model(seed=4)
         prompt = [1, 2, 3]
@@ -605,7 +607,7 @@ class TestI_CacheAndPositions:
                 assert loop.drafter.scorer.cached(0) >= len(request.tokens) - 2
         assert [record.accepted for record in loop.records[:5]] == [3, 1, 3, 3, 3]
 
-    def test_I8_rounds_without_drafts_are_caught_up(self):
+    def test_rounds_without_drafts_are_caught_up(self):  # I8
         causal_lm = model(seed=4)
         loop, request = make_loop(
             CachedModel(causal_lm),
@@ -618,16 +620,16 @@ class TestI_CacheAndPositions:
             count=30,
             sampling=GREEDY,
         )
-        whole = loop.tree
+        whole = loop.settings
         for gamma in (2, 0, 0, 2, 0, 2):
-            loop.tree = whole.truncated(gamma)
+            loop.settings = replace(whole, tree=whole.tree.truncated(gamma))
             loop.step()
         assert [record.accepted for record in loop.records] == [2, 0, 0, 2, 0, 2]
         assert request.tokens == plain_greedy(causal_lm, [1, 2, 3], len(request.new_tokens))
 
     @pytest.mark.parametrize("tree", [(1, 1, 1, 1), (2, 2)])
     @pytest.mark.parametrize(("family", "context"), [("llama", "max_position_embeddings"), ("gpt2", "n_positions")])
-    def test_I11_the_text_stops_at_the_end_of_the_context(self, tree, family, context):
+    def test_the_text_stops_at_the_end_of_the_context(self, tree, family, context):  # I11
         """GPT-2 has a table of positions: a draft beyond its end is an error."""
         causal_lm = model(family, **{context: 16})
         prompt = [*range(1, 13), 1, 2]
@@ -643,7 +645,7 @@ class TestI_CacheAndPositions:
             assert result.tokens[0] == plain_greedy(causal_lm, prompt, 2)[14:]
             assert result.tokens[1] == plain_greedy(causal_lm, [1, 2, 3], 13)[3:]
 
-    def test_I11_a_draft_with_a_shorter_context_stops_drafting(self):
+    def test_a_draft_with_a_shorter_context_stops_drafting(self):  # I11
         causal_lm = model()
         result = generate(
             CachedModel(causal_lm), model(seed=1, max_position_embeddings=10), [[1, 2, 3]], (2, 2), sampling=GREEDY,
@@ -653,7 +655,7 @@ class TestI_CacheAndPositions:
         assert result.finish_reasons == ["length"]
         assert CONTEXT > 23
 
-    def test_I13_I14_padding_of_a_block_is_never_seen(self):
+    def test_padding_of_a_block_is_never_seen(self):  # I13, I14
         """Rows of 1 and 6 tokens in one pass: garbage in the padding cannot reach any logit."""
         causal_lm = model()
         scorer = CachedModel(causal_lm)

@@ -69,7 +69,14 @@ def cells():
 def table_makers(target, draft, tree, scheme_name, rule, eos=()):
     def make(oracle, context):
         return make_loop(
-            target, ModelDrafter(draft), [*PROMPT, *context], oracle, tree, scheme_family(scheme_name), rule, eos=eos
+            target,
+            ModelDrafter(draft),
+            [*PROMPT, *context],
+            oracle,
+            tree,
+            scheme_family(scheme_name),
+            rule,
+            eos=frozenset(eos),
         )
 
     return make
@@ -132,7 +139,7 @@ def test_trees_that_end_with_the_text(tree):
     def drawn(oracle):
         loop, _ = make(oracle, (0, 0))
         loop.step()
-        return loop.records[0].drawn, loop.drafter.calls
+        return loop.records[0].drawn, loop.draft_calls
 
     assert {result for _, result in enumerate_runs(drawn)} == {(0, 0)}
 

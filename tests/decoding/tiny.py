@@ -67,7 +67,6 @@ class GuidedDrafter(Drafter):
         self.committed = committed
 
     def propose(self, trees, nodes):
-        self.calls += 1
         return [
             [self._logits(self.texts[self.rows[row]], self.committed[row], tree.path_tokens(n)) for n in wanted]
             for row, (tree, wanted) in enumerate(zip(trees, nodes, strict=True))
@@ -79,12 +78,6 @@ class GuidedDrafter(Drafter):
         if self.rng.random() < 0.7 and len(sofar) < len(text) and sofar == text[: len(sofar)]:
             logits[text[len(sofar)]] += self.bonus
         return logits
-
-    def commit(self, paths):
-        pass
-
-    def forget(self):
-        pass
 
     def select_rows(self, rows):
         self.rows = [self.rows[row] for row in rows]

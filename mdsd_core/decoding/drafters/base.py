@@ -28,8 +28,13 @@ class Drafter(ABC):
         V, the width of its answers.
     context_limit, window : int or None
         As of a model: the most tokens it can see at all, and the attention window.
-    calls, prefill_calls : int
-        Passes so far.
+    prefill_calls : int
+        Passes over long prompts so far.
+
+    Notes
+    -----
+    Only :meth:`propose` must be written. The loop calls the others to say what goes on; they do nothing unless a
+    drafter keeps a state of its own.
 
     Examples
     --------
@@ -42,15 +47,12 @@ class Drafter(ABC):
     vocab_size: int
     context_limit: int | None = None
     window: int | None = None
-    calls: int = 0
     prefill_calls: int = 0
 
-    @abstractmethod
-    def start(self, batch: int) -> None:
+    def start(self, batch: int) -> None:  # noqa: B027
         """Begin a batch of rows."""
 
-    @abstractmethod
-    def begin(self, committed: Sequence[Sequence[int] | None]) -> None:
+    def begin(self, committed: Sequence[Sequence[int] | None]) -> None:  # noqa: B027
         """Begin a round: the committed tokens of each row, None for a row that drafts nothing in this round."""
 
     @abstractmethod
@@ -71,16 +73,13 @@ class Drafter(ABC):
             One array or tensor of shape [V] for each node, None where the drafter has nothing to propose.
         """
 
-    @abstractmethod
-    def commit(self, paths: Sequence[Sequence[int]]) -> None:
+    def commit(self, paths: Sequence[Sequence[int]]) -> None:  # noqa: B027
         """End a round: the accepted path of each row."""
 
-    @abstractmethod
-    def forget(self) -> None:
+    def forget(self) -> None:  # noqa: B027
         """Give up a round that was begun."""
 
-    @abstractmethod
-    def select_rows(self, rows: Sequence[int]) -> None:
+    def select_rows(self, rows: Sequence[int]) -> None:  # noqa: B027
         """Go on with these rows only."""
 
 
@@ -113,7 +112,7 @@ class ModelDrafter(Drafter):
 
     def start(self, batch: int) -> None:
         """See :meth:`Drafter.start`."""
-        self.calls = self.prefill_calls = 0
+        self.prefill_calls = 0
         self.scorer.start(batch)
 
     def begin(self, committed: Sequence[Sequence[int] | None]) -> None:
@@ -124,12 +123,8 @@ class ModelDrafter(Drafter):
 
     def propose(self, trees: Sequence[DraftedTree], nodes: Sequence[Sequence[int]]) -> list[list[Any]]:
         """See :meth:`Drafter.propose`."""
-        wanted = list(nodes)
-        if not any(wanted):
-            return [[] for _ in wanted]
-        roots = any(0 in row for row in wanted)
-        blocks = self._root_blocks(wanted) if roots else self._level_blocks(trees, wanted)
-        self.calls += 1
+        roots = any(0 in row for row in nodes)
+        blocks = self._root_blocks(nodes) if roots else self._level_blocks(trees, nodes)
         return [list(row) for row in self.scorer.feed(blocks)]
 
     def _root_blocks(self, nodes: Sequence[Sequence[int]]) -> list[Block]:
@@ -183,21 +178,6 @@ class NoDrafter(Drafter):
     def __init__(self, vocab_size: int) -> None:
         self.vocab_size = vocab_size
 
-    def start(self, batch: int) -> None:
-        """Nothing to do."""
-
-    def begin(self, committed: Sequence[Sequence[int] | None]) -> None:
-        """Nothing to do."""
-
     def propose(self, trees: Sequence[DraftedTree], nodes: Sequence[Sequence[int]]) -> list[list[Any]]:
         """None everywhere."""
         return [[None] * len(row) for row in nodes]
-
-    def commit(self, paths: Sequence[Sequence[int]]) -> None:
-        """Nothing to do."""
-
-    def forget(self) -> None:
-        """Nothing to do."""
-
-    def select_rows(self, rows: Sequence[int]) -> None:
-        """Nothing to do."""

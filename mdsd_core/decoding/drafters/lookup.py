@@ -75,17 +75,12 @@ class PromptLookup(Drafter):
             raise ValueError(f"longest must be >= 1, got {longest}")
         self.vocab_size, self.longest = int(vocab_size), int(longest)
 
-    def start(self, batch: int) -> None:
-        """See :meth:`Drafter.start`."""
-        self.calls = 0
-
     def begin(self, committed: Sequence[Sequence[int] | None]) -> None:
         """See :meth:`Drafter.begin`."""
         self._committed = committed
 
     def propose(self, trees: Sequence[DraftedTree], nodes: Sequence[Sequence[int]]) -> list[list[Any]]:
         """See :meth:`Drafter.propose`: None where nothing was found."""
-        self.calls += 1
         return [
             [self._preferences(committed, tree, node) for node in row]
             for tree, row, committed in zip(trees, nodes, self._committed, strict=True)
@@ -99,12 +94,3 @@ class PromptLookup(Drafter):
         logits = np.full(self.vocab_size, -np.inf)
         logits[found] = -np.log(np.arange(1.0, len(found) + 1))  # probabilities in proportion to 1, 1/2, 1/3, ...
         return logits
-
-    def commit(self, paths: Sequence[Sequence[int]]) -> None:
-        """Nothing to keep."""
-
-    def forget(self) -> None:
-        """Nothing to forget."""
-
-    def select_rows(self, rows: Sequence[int]) -> None:
-        """Nothing to select."""

@@ -209,28 +209,14 @@ class NGramDrafter(Drafter):
         self.model = model
         self.vocab_size = model.vocab_size
 
-    def start(self, batch: int) -> None:
-        """See :meth:`Drafter.start`."""
-        self.calls = 0
-
     def begin(self, committed: Sequence[Sequence[int] | None]) -> None:
         """See :meth:`Drafter.begin`."""
         self._committed = committed
 
     def propose(self, trees: Sequence[DraftedTree], nodes: Sequence[Sequence[int]]) -> list[list[Any]]:
         """See :meth:`Drafter.propose`: log-probabilities, so that temperature and filters apply as to a model's."""
-        self.calls += 1
         answer = []
         for tree, row, committed in zip(trees, nodes, self._committed, strict=True):
             past = [] if committed is None else list(committed[-2:])
             answer.append([np.log(self.model.distribution([*past, *tree.path_tokens(n)])) for n in row])
         return answer
-
-    def commit(self, paths: Sequence[Sequence[int]]) -> None:
-        """Nothing to keep."""
-
-    def forget(self) -> None:
-        """Nothing to forget."""
-
-    def select_rows(self, rows: Sequence[int]) -> None:
-        """Nothing to select."""

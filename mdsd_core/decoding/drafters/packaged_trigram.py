@@ -1,12 +1,10 @@
 """The trigram drafter without a file of the user's: counted on packaged text, in the target's tokens."""
 
-import hashlib
-import json
 import os
 
 from mdsd_core.assets import ASSETS
 from mdsd_core.decoding.drafters.ngram import WittenBellTrigram
-from mdsd_core.disk_cache import cache_dir, package_digest
+from mdsd_core.disk_cache import cache_dir, key_of, package_digest
 from mdsd_core.models import LanguageModel, model_names
 from mdsd_core.models.packaged import GGUF_SHA256
 from mdsd_core.models.prompts import load_prompts
@@ -38,9 +36,8 @@ def trigram(target: LanguageModel, file: str = "") -> WittenBellTrigram:
     """
     if file:
         return WittenBellTrigram.of_file(file, target.encode, target.vocab_size)
-    identity = [package_digest(), GGUF_SHA256, target.name, target.vocab_size, NGRAM_TEXTS, ASSETS]
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
-    kept = cache_dir() / "ngram" / f"{digest}.npz"
+    key = key_of(package_digest(), GGUF_SHA256, target.name, target.vocab_size, NGRAM_TEXTS, ASSETS)
+    kept = cache_dir() / "ngram" / f"{key[:16]}.npz"
     if target.name in model_names() and kept.is_file():
         return WittenBellTrigram.load(kept)
     texts = [target.encode(prompt.text) for name in NGRAM_TEXTS for prompt in load_prompts(name)]

@@ -129,7 +129,7 @@ FAULTS = {
     "R1": "R1_one_ulp_apart",
     "R2": "R2_top_n_drafts_are_not_samples",
     "R4": "B17_J2_R4_support_smaller_than_the_number_of_drafts",
-    "R8": LOADING + "test_fault_r8_swapped_pair_warns",
+    "R8": LOADING + "test_a_swapped_pair_warns",
     "R10": "out of scope: no id is built in, the ids that end a text come from the tokenizer",
     "R11": "decoding/test_distributions.py::test_equals_the_warpers_of_transformers",
     "R12": "J5_R12_low_precision_inputs",

@@ -122,7 +122,7 @@ def test_missing_models_say_what_is_known(tmp_path, monkeypatch):
         load_model("")
 
 
-def test_fault_r8_swapped_pair_warns(tmp_path):
+def test_a_swapped_pair_warns(tmp_path):
     words = word_tokenizer(["<unk>", "a", "b"])
     big = save(tmp_path / "big", width=3, tokenizer=words, layers=4)
     small = save(tmp_path / "small", width=3, tokenizer=words, layers=1)

@@ -10,7 +10,7 @@ BATCHED = [
             "_rules.py",
             "weight = pick(p, x) - level * of_x",
             "weight = pick(p[:1].expand_as(p), x) - level * of_x",
-            "test_faults.py::test_I12_G4_a_row_does_not_depend_on_the_batch[rrs]",
+            "test_faults.py::test_a_row_does_not_depend_on_the_batch[rrs]",
         ),
         (
             "the uniform of the last draft again for the residual",
@@ -31,7 +31,7 @@ BATCHED = [
             "interface.py",
             "tokens = torch.where(nodes.p_sums.sum(dim=1).isfinite(), tokens, -1)",
             "pass",
-            "test_faults.py::test_B7_NaN_never_becomes_a_token_even_unchecked",
+            "test_faults.py::test_NaN_never_becomes_a_token_even_unchecked",
         ),
         (
             "tensor operations on the host",
@@ -66,14 +66,14 @@ BATCHED = [
             "softmax.py",
             "torch.tensor(checked, dtype",
             "torch.tensor([checked[1]] * len(checked), dtype",
-            "test_faults.py::test_I15_every_row_has_its_own_temperature",
+            "test_faults.py::test_every_row_has_its_own_temperature",
         ),
         (
             "generators give what the longest row needs",
             "interface.py",
             "generator.random(count)",
             "generator.random(max(counts))[:count]",
-            "test_faults.py::test_G3_a_generator_gives_what_its_own_row_needs",
+            "test_faults.py::test_a_generator_gives_what_its_own_row_needs",
         ),
     )
 ]

@@ -32,7 +32,7 @@ def batch_of(name, seed=0, V=5):
 
 
 @pytest.mark.parametrize(("name", "scheme"), ON_TENSORS, ids=label)
-def test_A15_G2_rows_of_different_requests_are_not_mixed(name, scheme):
+def test_rows_of_different_requests_are_not_mixed(name, scheme):  # A15, G2
     q = torch.eye(3, dtype=torch.float64)
     p = torch.tensor([[0.2, 0.5, 0.3], [0.6, 0.2, 0.2], [0.1, 0.1, 0.8]], dtype=torch.float64)
     drafts = padded([scheme.sample(q[i], np.random.default_rng(0)) for i in range(3)])
@@ -43,7 +43,7 @@ def test_A15_G2_rows_of_different_requests_are_not_mixed(name, scheme):
 
 
 @EACH_RULE
-def test_I12_G4_a_row_does_not_depend_on_the_batch(name):
+def test_a_row_does_not_depend_on_the_batch(name):  # I12, G4
     p, q, drafts, schemes, u = batch_of(name)
     whole = as_rows(tensor_rules.verify(name, p, q, drafts, schemes, u))
     for i in range(len(p)):
@@ -54,7 +54,7 @@ def test_I12_G4_a_row_does_not_depend_on_the_batch(name):
     assert as_rows(other) == [whole[i] for i in order]
 
 
-def test_G3_a_generator_gives_what_its_own_row_needs():
+def test_a_generator_gives_what_its_own_row_needs():  # G3
     schemes = [WithReplacement(1), WithReplacement(4), WithReplacement(2)]
     streams = [np.random.default_rng(i) for i in range(3)]
     u = tensor_rules.draw_uniforms(streams, schemes)
@@ -67,7 +67,7 @@ def test_G3_a_generator_gives_what_its_own_row_needs():
 
 
 @EACH_RULE
-def test_G3_uniforms_beyond_those_used_decide_nothing(name):
+def test_uniforms_beyond_those_used_decide_nothing(name):  # G3
     p, q, drafts, schemes, u = batch_of(name)
     verdict = tensor_rules.verify(name, p, q, drafts, schemes, u)
     beyond = torch.arange(u.shape[1]) >= verdict.used[:, None]
@@ -84,7 +84,7 @@ def test_seeds_give_what_they_give_row_by_row(name):
 
 
 @EACH_RULE
-def test_I13_I14_padding_is_never_scored(name):
+def test_padding_is_never_scored(name):  # I13, I14
     p, q, drafts, schemes, u = batch_of(name)
     wide = torch.cat((drafts, torch.full((len(p), 3), -1)), dim=1)
     assert as_rows(tensor_rules.verify(name, p, q, wide, schemes, u)) == as_rows(
@@ -97,7 +97,7 @@ def test_I13_I14_padding_is_never_scored(name):
 
 
 @EACH_RULE
-def test_B1_B3_bad_rows_raise_and_are_named(name):
+def test_bad_rows_raise_and_are_named(name):  # B1, B3
     p, q, drafts, schemes, u = batch_of(name)
     for i, bad in ((0, np.nan), (5, np.inf), (7, -0.5), (11, 1.5)):
         for which in "pq":
@@ -108,7 +108,7 @@ def test_B1_B3_bad_rows_raise_and_are_named(name):
 
 
 @EACH_RULE
-def test_B7_NaN_never_becomes_a_token_even_unchecked(name):
+def test_NaN_never_becomes_a_token_even_unchecked(name):  # B7
     p, q, drafts, schemes, u = batch_of(name)
     for entries in (slice(None), 0):
         nan = p.clone()
@@ -117,7 +117,7 @@ def test_B7_NaN_never_becomes_a_token_even_unchecked(name):
 
 
 @EACH_RULE
-def test_G9_bad_drafts_and_uniforms_raise_and_are_named(name):
+def test_bad_drafts_and_uniforms_raise_and_are_named(name):  # G9
     p, q, drafts, schemes, u = batch_of(name)
     for bad in (5, -2, -1):
         wrong = drafts.clone()
@@ -146,7 +146,7 @@ def test_repeated_and_impossible_drafts_raise():
 
 
 @EACH_RULE
-def test_B10_inputs_are_never_written_and_views_give_the_same(name):
+def test_inputs_are_never_written_and_views_give_the_same(name):  # B10
     batch = p, q, drafts, schemes, u = batch_of(name)
     want = as_rows(tensor_rules.verify(name, *batch))
     before = [x.clone() for x in (p, q, drafts, u)]
@@ -164,7 +164,7 @@ def test_B10_inputs_are_never_written_and_views_give_the_same(name):
 
 @EACH_RULE
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
-def test_B10_memory_that_cannot_be_written_will_do(name):
+def test_memory_that_cannot_be_written_will_do(name):  # B10
     p, q, drafts, schemes, u = batch_of(name)
     locked = []
     for x in (p, q, drafts, u):
@@ -229,7 +229,7 @@ def test_no_rule_asks_the_device_for_a_value(name):
         bool(nodes.p.sum() > 0)  # the check bites: this is how asking looks there
 
 
-def test_I15_every_row_has_its_own_temperature():
+def test_every_row_has_its_own_temperature():  # I15
     logits = torch.from_numpy(np.random.default_rng(0).normal(size=(5, 700)) * 3)
     logits[2, 5] = -np.inf
     logits[0, 3] = logits[0, 9] = 20.0  # a tie: the lower id
