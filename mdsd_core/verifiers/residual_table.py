@@ -1,17 +1,16 @@
 """Residual masses ``Z(l) = sum_x (p_x - l w_x)_+`` in O(log V) each: one sort by p/w and suffix sums."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mdsd_core._jit import inline_kernel, kernel
+from mdsd_core._jit import kernel
 from mdsd_core.transport.order import RatioOrder, ratio_order
 
 
-@dataclass(frozen=True, eq=False)
-class ResidualTable:
-    """Tokens of positive weight in ascending order of p/w, with what is needed to evaluate Z at any level.
+class ResidualTable(NamedTuple):
+    """Tokens of positive weight in ascending order of p/w, with the sums that give Z at any level.
 
     Attributes
     ----------
@@ -47,25 +46,14 @@ class ResidualTable:
 @kernel
 def rank_above(ratio, level, guess):
     """The first rank with ``ratio > level``, by galloping from a guess: O(log distance)."""
-    low, high, step = 0, ratio.size, 1
-    if guess < high and ratio[guess] <= level:
-        low = guess + 1
-        while low + step <= ratio.size:
-            probe = low + step - 1
-            if ratio[probe] > level:
-                high = probe
-                break
-            low = probe + 1
-            step *= 2
-    else:
-        high = guess
-        while high - step >= 0:
-            probe = high - step
-            if ratio[probe] <= level:
-                low = probe + 1
-                break
-            high = probe
-            step *= 2
+    # double the distance from the guess until the rank is passed, then halve it
+    low, high, step = guess, guess, 1
+    while low > 0 and ratio[low - 1] > level:
+        high, low = low - 1, max(low - 1 - step, 0)
+        step *= 2
+    while high < ratio.size and ratio[high] <= level:
+        low, high = high + 1, min(high + 1 + step, ratio.size)
+        step *= 2
     while low < high:
         middle = (low + high) // 2
         if ratio[middle] > level:
@@ -75,7 +63,9 @@ def rank_above(ratio, level, guess):
     return low
 
 
-@inline_kernel
-def mass_at(rank, level, above_p, above_w):
-    """``Z(level)``, where `rank` is the first rank with ``ratio > level``."""
-    return max(above_p[rank] - level * above_w[rank], 0.0) if above_w[rank] > 0.0 else above_p[rank]
+@kernel
+def mass_at(level, guess, ratio, above_p, above_w):
+    """The first rank with ``ratio > level``, searched from a guess, and ``Z(level)``."""
+    rank = rank_above(ratio, level, guess)
+    # one expression: with an `if` around an assignment, Numba makes code four times as slow
+    return rank, max(above_p[rank] - level * above_w[rank], 0.0) if above_w[rank] > 0.0 else above_p[rank]

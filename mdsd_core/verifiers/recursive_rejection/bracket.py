@@ -16,8 +16,8 @@ weights: the *heavy* tokens are taken one by one, the *light* ones in bins of ne
 import numpy as np
 
 from mdsd_core._jit import inline_kernel, kernel
-from mdsd_core.verifiers.recursive_rejection.exact import rest_without
-from mdsd_core.verifiers.residual_table import ResidualTable, mass_at, rank_above
+from mdsd_core.verifiers.residual import rest_mass
+from mdsd_core.verifiers.residual_table import ResidualTable, mass_at
 
 _HEAVY = 64
 
@@ -28,24 +28,21 @@ _OCTAVES = 30
 _ROUNDING = 1e-12
 
 
-def rejection_of_three(order: ResidualTable, width: float = 1e-6) -> tuple[float, float]:
+def rejection_of_three(table: ResidualTable, width: float = 1e-6) -> tuple[float, float]:
     """Bounds on the probability that all three drafts are rejected, at most `width` apart.
 
     There must be more than 64 tokens. Bins are halved until the bracket is narrow enough, at most nine times.
     """
-    size = order.w.size
+    w, size = table.w, table.w.size
     heavy = np.zeros(size, dtype=np.bool_)
-    heavy[np.argpartition(order.w, size - _HEAVY)[size - _HEAVY :]] = True
-    by_weight = np.argsort(order.w)[::-1]
+    heavy[np.argpartition(w, size - _HEAVY)[size - _HEAVY :]] = True
+    by_weight = np.argsort(w)[::-1]
     by_weight = by_weight[~heavy[by_weight]]
     low, high = 0.0, 1.0
     for refinement in range(10):
-        tokens, start = _bins(order.w, heavy, 4 * 2**refinement)
+        tokens, start = _bins(w, heavy, 4 * 2**refinement)
         spread = 0.02 * width / 4.0**refinement
-        bounds = _bracket(
-            order.p, order.w, order.ratio, order.above_p, order.above_w,
-            np.flatnonzero(heavy), by_weight, spread, tokens, start,
-        )  # fmt: skip
+        bounds = _bracket(table, np.flatnonzero(heavy), by_weight, spread, tokens, start)
         low, high = max(low, bounds[0] - _ROUNDING), min(high, bounds[1] + _ROUNDING)
         if high - low <= width:
             break
@@ -82,17 +79,33 @@ def _first_at_least(tokens, low, high, rank):
     return low
 
 
+@inline_kernel
+def _second_rejection(sums, first, middle, end, level, mass, rest):
+    """The sum of b(y|x) over y of a bin, and that of ``b(y|x) w_y``.
+
+    Tokens from `first` to `middle` are never kept by the residual at `level` less ``mass / rest``; those from `end` on
+    are never rejected.
+    """
+    sum_w, sum_p, sum_ww, sum_pw = sums
+    share = (sum_w[middle] - sum_w[first]) / rest
+    share += (level * (sum_w[end] - sum_w[middle]) - (sum_p[end] - sum_p[middle])) / mass
+    moment = (sum_ww[middle] - sum_ww[first]) / rest
+    moment += (level * (sum_ww[end] - sum_ww[middle]) - (sum_pw[end] - sum_pw[middle])) / mass
+    return share, moment
+
+
 @kernel
-def _bracket(p, w, ratio, above_p, above_w, heavy, by_weight, spread, tokens, start):
+def _bracket(table, heavy, by_weight, spread, tokens, start):
+    """Lower and upper bound, from the heavy tokens and the bins of light ones."""
+    p, w, ratio, above_p, above_w = table
     total = above_w[0]
     level1 = 1.0 / total
-    rank1 = rank_above(ratio, level1, 0)
-    mass1 = mass_at(rank1, level1, above_p, above_w)
+    rank1, mass1 = mass_at(level1, 0, ratio, above_p, above_w)
     if mass1 == 0.0:
         return 0.0, 0.0
     bins, heavies = start.size - 1, heavy.size
-    sum_w, sum_p = _prefix(tokens, w), _prefix(tokens, p)
-    sum_ww, sum_pw = _prefix(tokens, w * w), _prefix(tokens, p * w)
+    sum_w = _prefix(tokens, w)
+    sums = sum_w, _prefix(tokens, p), _prefix(tokens, w * w), _prefix(tokens, p * w)
     least, most, split = np.empty(bins), np.empty(bins), np.empty(bins, dtype=np.int64)
     for b in range(bins):
         least[b], most[b] = w[tokens[start[b]]], w[tokens[start[b]]]
@@ -101,7 +114,7 @@ def _bracket(p, w, ratio, above_p, above_w, heavy, by_weight, spread, tokens, st
         split[b] = _first_at_least(tokens, start[b], start[b + 1], rank1)
     rest = np.empty(heavies)
     for i in range(heavies):
-        rest[i] = total - w[heavy[i]] if w[heavy[i]] < 0.5 * total else rest_without(w, heavy[i])
+        rest[i] = total - w[heavy[i]] if w[heavy[i]] < 0.5 * total else rest_mass(w, heavy[i : i + 1])
     light_total = sum_w[tokens.size]
 
     lower, upper = 0.0, 0.0
@@ -112,7 +125,7 @@ def _bracket(p, w, ratio, above_p, above_w, heavy, by_weight, spread, tokens, st
         single = group < heavies
         if single:
             x = heavy[group]
-            chance, moment = w[x] / total - p[x], 0.0
+            chance, own = w[x] / total - p[x], 0.0
             light_w = heavy_w = w[x]
             rest_light = rest_heavy = rest[group]
             me = group
@@ -120,7 +133,7 @@ def _bracket(p, w, ratio, above_p, above_w, heavy, by_weight, spread, tokens, st
             if x >= rank1:
                 continue
         else:
-            chance, moment, me = 0.0, 0.0, -1
+            chance, own, me = 0.0, 0.0, -1
             heavy_w = light_w = w[by_weight[position]]
             while position < by_weight.size:
                 x = by_weight[position]
@@ -130,15 +143,14 @@ def _bracket(p, w, ratio, above_p, above_w, heavy, by_weight, spread, tokens, st
                 if gain > 0.0:
                     if chance == 0.0:
                         heavy_w = w[x]
-                    chance, moment, light_w = chance + gain, moment + gain * w[x], w[x]
+                    chance, own, light_w = chance + gain, own + gain * w[x], w[x]
                 position += 1
             rest_light, rest_heavy = total - light_w, total - heavy_w
         if chance <= 0.0:
             continue
         level_a, level_b = level1 + mass1 / rest_light, level1 + mass1 / rest_heavy
-        rank_a = rank_above(ratio, level_a, rank1)
-        rank_b = rank_above(ratio, level_b, rank_a)
-        mass_a, mass_b = mass_at(rank_a, level_a, above_p, above_w), mass_at(rank_b, level_b, above_p, above_w)
+        rank_a, mass_a = mass_at(level_a, rank1, ratio, above_p, above_w)
+        rank_b, mass_b = mass_at(level_b, rank_a, ratio, above_p, above_w)
         if mass_b == 0.0:  # the second draft is rejected with at most mass_a / mass1
             upper += chance * mass_a / mass1
             continue
@@ -147,34 +159,26 @@ def _bracket(p, w, ratio, above_p, above_w, heavy, by_weight, spread, tokens, st
         for b in range(bins):
             first, middle = start[b], split[b]
             end = _first_at_least(tokens, middle, start[b + 1], rank_a)
-            share = (sum_w[middle] - sum_w[first]) / rest_light
-            share += (level_a * (sum_w[end] - sum_w[middle]) - (sum_p[end] - sum_p[middle])) / mass1
+            share, moment = _second_rejection(sums, first, middle, end, level_a, mass1, rest_light)
             if share > 0.0:
-                mean = (sum_ww[middle] - sum_ww[first]) / rest_light
-                mean += (level_a * (sum_ww[end] - sum_ww[middle]) - (sum_pw[end] - sum_pw[middle])) / mass1
-                mean = min(max(mean / share, least[b]), most[b])
+                mean = min(max(moment / share, least[b]), most[b])
                 gap = 1.0 / (rest_heavy - least[b])
                 if most[b] > least[b]:
                     part = (mean - least[b]) / (most[b] - least[b])
                     gap += part * (1.0 / (rest_heavy - most[b]) - gap)
-                level = level_b + mass_a * gap
-                near = rank_above(ratio, level, near)
-                below += share * mass_at(near, level, above_p, above_w)
+                near, value = mass_at(level_b + mass_a * gap, near, ratio, above_p, above_w)
+                below += share * value
             end = _first_at_least(tokens, middle, start[b + 1], rank_b)
-            share = (sum_w[middle] - sum_w[first]) / rest_heavy
-            share += (level_b * (sum_w[end] - sum_w[middle]) - (sum_p[end] - sum_p[middle])) / mass1
+            share, moment = _second_rejection(sums, first, middle, end, level_b, mass1, rest_heavy)
             if share > 0.0:
-                mean = (sum_ww[middle] - sum_ww[first]) / rest_heavy
-                mean += (level_b * (sum_ww[end] - sum_ww[middle]) - (sum_pw[end] - sum_pw[middle])) / mass1
-                mean = min(max(mean / share, least[b]), most[b])
+                mean = min(max(moment / share, least[b]), most[b])
                 level = level_a + mass_b / (rest_light - least[b])
-                near = rank_above(ratio, level, near)
-                value = mass_at(near, level, above_p, above_w)
+                near, value = mass_at(level, near, ratio, above_p, above_w)
                 level_most = level_a + mass_b / (rest_light - most[b])
                 if level_most > level:
                     part = (level_a + mass_b / (rest_light - mean) - level) / (level_most - level)
-                    near = rank_above(ratio, level_most, near)
-                    value += min(max(part, 0.0), 1.0) * (mass_at(near, level_most, above_p, above_w) - value)
+                    near, value_most = mass_at(level_most, near, ratio, above_p, above_w)
+                    value += min(max(part, 0.0), 1.0) * (value_most - value)
                 above += share * value
         for i in range(heavies):
             if i == me:
@@ -191,24 +195,20 @@ def _bracket(p, w, ratio, above_p, above_w, heavy, by_weight, spread, tokens, st
                 left_a, left_b = rest[i] - light_w, rest[i] - heavy_w
             share = w[y] / rest_light - kept
             if share > 0.0:
-                level = level_b + mass_a / left_b
-                near = rank_above(ratio, level, near)
-                below += share * mass_at(near, level, above_p, above_w)
+                near, value = mass_at(level_b + mass_a / left_b, near, ratio, above_p, above_w)
+                below += share * value
             share = w[y] / rest_heavy - kept
             if share > 0.0:
-                level = level_a + mass_b / left_a
-                near = rank_above(ratio, level, near)
-                above += share * mass_at(near, level, above_p, above_w)
+                near, value = mass_at(level_a + mass_b / left_a, near, ratio, above_p, above_w)
+                above += share * value
         if single:
             lower += chance * below / mass_a
             upper += chance * min(above / mass_b, mass_a / mass1)
         else:
-            level = level_b + mass_a / (rest_heavy - light_w)
-            near = rank_above(ratio, level, near)
-            own_below = moment / rest_light * mass_at(near, level, above_p, above_w)
-            level = level_a + mass_b / (rest_light - heavy_w)
-            near = rank_above(ratio, level, near)
-            own_above = moment / rest_heavy * mass_at(near, level, above_p, above_w)
+            near, value = mass_at(level_b + mass_a / (rest_heavy - light_w), near, ratio, above_p, above_w)
+            own_below = own / rest_light * value
+            near, value = mass_at(level_a + mass_b / (rest_light - heavy_w), near, ratio, above_p, above_w)
+            own_above = own / rest_heavy * value
             lower += max(chance * below - own_below, 0.0) / mass_a
             upper += min((chance * above - own_above) / mass_b, chance * mass_a / mass1)
     return lower, upper

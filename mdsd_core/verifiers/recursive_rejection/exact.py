@@ -8,89 +8,53 @@ A history of rejections has two numbers that matter: the level l of the residual
 import numpy as np
 
 from mdsd_core._jit import kernel
-from mdsd_core.verifiers.residual_table import ResidualTable, mass_at, rank_above
+from mdsd_core.verifiers.residual import rest_mass
+from mdsd_core.verifiers.residual_table import ResidualTable, mass_at
 
-#: Enumerate all histories where that takes no more steps than this (some milliseconds).
+#: How many steps over histories are taken at most (some milliseconds).
 _ENUMERABLE = 300_000
 
 
-def rejection_exact(order: ResidualTable, draws: int) -> float | None:
-    """The probability that all are rejected, where it can be had exactly: up to two draws, or few histories."""
+def rejection_exact(table: ResidualTable, draws: int, most: float = _ENUMERABLE) -> float | None:
+    """The probability that all are rejected, where it can be had exactly: up to two draws, or `most` steps."""
     if draws == 0:
         return 1.0
-    if draws <= 2 and order.w.size > 64:
-        return float(_two(order.p, order.w, order.ratio, order.above_p, order.above_w, draws))
-    if float(order.w.size) ** draws <= _ENUMERABLE or draws == 1:
-        return float(_enumerate(order.p, order.w, order.ratio, order.above_p, order.above_w, draws))
-    return None
-
-
-@kernel
-def rest_without(w, x):
-    """The weight of all tokens but x, summed without it: no cancellation where x holds nearly everything."""
-    rest = 0.0
-    for y in range(w.size):
-        if y != x:
-            rest += w[y]
-    return rest
-
-
-@kernel
-def _two(p, w, ratio, above_p, above_w, draws):
-    """One draw, or two by a sum over the first rejected token: O(V) after the sort."""
+    if draws > 2 and float(table.w.size) ** draws > most:
+        return None
+    _, w, ratio, above_p, above_w = table
     total = above_w[0]
     level = 1.0 / total
-    rank = rank_above(ratio, level, 0)
-    mass = mass_at(rank, level, above_p, above_w)
+    rank, mass = mass_at(level, 0, ratio, above_p, above_w)
     if draws == 1 or mass == 0.0:
-        return mass
-    rejected = 0.0
-    near = rank
-    for x in range(rank):
-        rest = total - w[x] if w[x] < 0.5 * total else rest_without(w, x)
-        lower = level + mass / rest
-        near = rank_above(ratio, lower, near)
-        rejected += (w[x] / total - p[x]) * mass_at(near, lower, above_p, above_w)
-    return rejected / mass
+        return float(mass)
+    rejected = np.zeros(w.size, dtype=np.bool_)
+    return float(_all_rejected(table, draws, rejected, 0.0, 1.0, total, level, mass, rank))
 
 
 @kernel
-def _enumerate(p, w, ratio, above_p, above_w, draws):
-    """All histories, depth first."""
-    rejected = np.zeros(w.size, dtype=np.bool_)
-    token = np.full(draws, -1)
-    level, mass, chance = np.zeros(draws + 1), np.ones(draws + 1), np.ones(draws + 1)
-    rest = np.empty(draws)
-    total, depth, entered = 0.0, 0, True
-    while depth >= 0:
-        if entered:
-            rest[depth] = 0.0
-            for y in range(w.size):
-                if not rejected[y]:
-                    rest[depth] += w[y]
-            level[depth + 1] = level[depth] + mass[depth] / rest[depth]
-            rank = rank_above(ratio, level[depth + 1], 0)
-            mass[depth + 1] = mass_at(rank, level[depth + 1], above_p, above_w)
-            token[depth] = -1
-            if depth == draws - 1:
-                total += chance[depth] * mass[depth + 1] / mass[depth]
-        else:
-            rejected[token[depth]] = False
-        entered = False
-        if depth < draws - 1 and mass[depth + 1] > 0.0:
-            x = token[depth] + 1
-            while x < w.size:
-                if not rejected[x]:
-                    kept = max(p[x] - level[depth] * w[x], 0.0) / mass[depth]
-                    share = w[x] / rest[depth] - kept
-                    if share > 0.0:
-                        break
-                x += 1
-            if x < w.size:
-                token[depth], rejected[x], entered = x, True, True
-                chance[depth + 1] = chance[depth] * share
-        if entered:
-            depth += 1
-        else:
-            depth -= 1
-    return total
+def _all_rejected(table, draws, rejected, level, mass, rest, next_level, next_mass, next_rank):
+    """P(the next `draws` >= 2 drafts are rejected), summed over all histories, depth first; O(V log V) for two.
+
+    The first of them is judged at `level` and has its law on the tokens not in `rejected`, of weight `rest`. Of the
+    tokens in ratio order only the first `next_rank` can be rejected there.
+    """
+    p, w, ratio, above_p, above_w = table
+    drawn, kept = 1.0 / rest, 1.0 / mass
+    total, near = 0.0, next_rank
+    for x in range(next_rank):
+        chance = drawn * w[x] - kept * max(p[x] - level * w[x], 0.0)
+        if rejected[x] or not chance > 0.0:
+            continue
+        rejected[x] = True
+        left = rest - w[x]
+        if w[x] >= 0.5 * rest:  # summed without x: no cancellation where it holds nearly everything
+            left = rest_mass(w, np.flatnonzero(rejected))
+        last_level = next_level + next_mass / left
+        near, last_mass = mass_at(last_level, near, ratio, above_p, above_w)
+        if draws > 2 and last_mass > 0.0:
+            last_mass = next_mass * _all_rejected(
+                table, draws - 1, rejected, next_level, next_mass, left, last_level, last_mass, near
+            )
+        total += chance * last_mass
+        rejected[x] = False
+    return total / next_mass

@@ -23,37 +23,36 @@ _STUDENT = 3.221
 
 
 def rejection_sampled(
-    order: ResidualTable, draws: int, histories: int, rng: np.random.Generator
+    table: ResidualTable, draws: int, histories: int, rng: np.random.Generator
 ) -> tuple[float, float]:
     """The mean of Z(l_k) over `histories` sampled histories, and the half-width of its 99 % interval."""
-    size = order.w.size
+    size = table.w.size
     heavies = min(size, max(_HEAVY, 2 * draws))
     heavy = np.zeros(size, dtype=np.bool_)
-    heavy[np.argpartition(order.w, size - heavies)[size - heavies :]] = True
+    heavy[np.argpartition(table.w, size - heavies)[size - heavies :]] = True
     largest = np.flatnonzero(heavy)
-    largest = largest[np.argsort(-order.w[largest], kind="stable")]
+    largest = largest[np.argsort(-table.w[largest], kind="stable")]
     light = np.flatnonzero(~heavy)
-    sum_w, sum_p = (np.concatenate(([0.0], np.cumsum(x[light]))) for x in (order.w, order.p))
+    sum_w, sum_p = (np.concatenate(([0.0], np.cumsum(x[light]))) for x in (table.w, table.p))
     size_of_cube = -(-histories // _CUBES)
     means = np.empty(_CUBES)
     for c in range(_CUBES):
         strata = rng.permuted(np.tile(np.arange(size_of_cube), (draws - 1, 1)), axis=1)
         uniforms = (strata + rng.random(strata.shape)) / size_of_cube
-        means[c] = _mean_of_histories(
-            order.p, order.w, order.ratio, order.above_p, order.above_w, largest, light, sum_w, sum_p, uniforms
-        )
+        means[c] = _mean_of_histories(table, largest, light, sum_w, sum_p, uniforms)
     half = float(_STUDENT * means.std(ddof=1) / np.sqrt(_CUBES))
     if half == 0.0:  # all histories alike: one of probability 5.3/N stays unseen in N with probability .005
-        half = min(1.0, 5.3 / (_CUBES * size_of_cube)) * _with_replacement(order, draws)
+        half = min(1.0, 5.3 / (_CUBES * size_of_cube)) * _with_replacement(table, draws)
     return float(means.mean()), half
 
 
-def _with_replacement(order: ResidualTable, draws: int) -> float:
+def _with_replacement(table: ResidualTable, draws: int) -> float:
     """Z(l_k) with replacement, which no history without replacement exceeds."""
+    _, _, ratio, above_p, above_w = table
     level, mass = 0.0, 1.0
     for _ in range(draws):
-        level += mass / order.above_w[0]
-        mass = mass_at(rank_above(order.ratio, level, 0), level, order.above_p, order.above_w)
+        level += mass / above_w[0]
+        mass = mass_at(level, 0, ratio, above_p, above_w)[1]
     return float(mass)
 
 
@@ -69,7 +68,8 @@ def _cumulative(k, split, end, sum_w, sum_p, level, next_level, mass, rest):
 
 
 @kernel
-def _mean_of_histories(p, w, ratio, above_p, above_w, heavy, light, sum_w, sum_p, uniforms):
+def _mean_of_histories(table, heavy, light, sum_w, sum_p, uniforms):
+    p, w, ratio, above_p, above_w = table
     steps, count = uniforms.shape
     heavies = heavy.size
     heavy_p, heavy_w = p[heavy], w[heavy]
@@ -88,8 +88,7 @@ def _mean_of_histories(p, w, ratio, above_p, above_w, heavy, light, sum_w, sum_p
             for i in range(heavies):
                 rest += left_w[i]
             next_level = level + mass / rest
-            near = rank_above(ratio, next_level, near)
-            next_mass = mass_at(near, next_level, above_p, above_w)
+            near, next_mass = mass_at(next_level, near, ratio, above_p, above_w)
             if j == steps or next_mass == 0.0:
                 mass = next_mass
                 break

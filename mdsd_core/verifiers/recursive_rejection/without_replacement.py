@@ -117,13 +117,13 @@ class RecursiveRejectionWithout(Verifier):
 
 
 def acceptance_of_table(
-    order: ResidualTable, sampled: int, fixed: float, histories: int, rng: np.random.Generator | None
+    table: ResidualTable, sampled: int, fixed: float, histories: int, rng: np.random.Generator | None
 ) -> float | Estimate:
     """:meth:`RecursiveRejectionWithout.acceptance` from a table that is there already: several n, one sort.
 
     Parameters
     ----------
-    order : ResidualTable
+    table : ResidualTable
         Of p and the weights of the sampled drafts, on any scale.
     sampled : int
         How many drafts are sampled, at most as many as there are weights.
@@ -132,14 +132,14 @@ def acceptance_of_table(
     histories, rng
         As for the method.
     """
-    rejection = rejection_exact(order, sampled)
+    rejection = rejection_exact(table, sampled)
     if rejection is not None:
         return 1.0 - rejection + fixed
     if sampled == 3:
-        least, most = rejection_of_three(order)
+        least, most = rejection_of_three(table)
         low, high = max(1.0 - most + fixed, 0.0), min(1.0 - least + fixed, 1.0)
         return Estimate(0.5 * (low + high), low, high, 1.0, "bracket by bins of draft probability")
-    mean, half = rejection_sampled(order, sampled, histories, rng or np.random.default_rng(0))
+    mean, half = rejection_sampled(table, sampled, histories, rng or np.random.default_rng(0))
     value = 1.0 - mean + fixed
     return Estimate(value, max(value - half, 0.0), min(value + half, 1.0), 0.99, f"{histories} sampled histories")
 

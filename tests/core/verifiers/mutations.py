@@ -164,23 +164,23 @@ VERIFIERS = [
     mutation(
         "rrs without: acceptance of one draft less",
         WITHOUT,
-        "rejection_exact(order, sampled)",
-        "rejection_exact(order, min(sampled, 1))",
+        "rejection_exact(table, sampled)",
+        "rejection_exact(table, min(sampled, 1))",
         tests=lossless("rrs_without", SEQ),
     ),
     # acceptance without replacement
     mutation(
         "histories: a token may be rejected twice",
         "verifiers/recursive_rejection/exact.py",
-        "token[depth], rejected[x], entered = x, True, True",
-        "token[depth], rejected[x], entered = x, False, True",
+        "rejected[x] = True",
+        "rejected[x] = False",
         tests=lossless("rrs_without", "WithoutReplacement(n=3)"),
     ),
     mutation(
-        "histories: the first rejection has probability q",
+        "histories: every draft is rejected",
         "verifiers/recursive_rejection/exact.py",
-        "(w[x] / total - p[x]) * mass_at",
-        "(w[x] / total) * mass_at",
+        "drawn * w[x] - kept * max(p[x] - level * w[x], 0.0)",
+        "drawn * w[x]",
         tests=RESIDUAL_TESTS,
     ),
     mutation(
@@ -201,8 +201,8 @@ VERIFIERS = [
     mutation(
         "bracket: lower bound from the wrong end of the group",
         "verifiers/recursive_rejection/bracket.py",
-        "level = level_b + mass_a * gap",
-        "level = level_a + mass_b * gap * 0.9",
+        "mass_at(level_b + mass_a * gap,",
+        "mass_at(level_a + mass_b * gap * 0.9,",
         tests=f"{LARGE_TESTS}::test_three_drafts_are_bracketed",
         compiled=True,
     ),

@@ -15,6 +15,9 @@ from mdsd_core.schemes import (
     greedy,
 )
 from mdsd_core.verifiers import Estimate, verifier, verifiers_for
+from mdsd_core.verifiers.recursive_rejection.exact import rejection_exact
+from mdsd_core.verifiers.recursive_rejection.sampled import rejection_sampled
+from mdsd_core.verifiers.residual_table import ResidualTable
 from tests.core.verifiers.cases import label
 from tests.instances import fewer, softmax_pair
 
@@ -130,12 +133,8 @@ def test_acceptance_in_real_contexts(smollm2_pair):
 
 
 def exact_rejection(p, q, draws):
-    """P(all drafts without replacement are rejected), by enumeration of all histories."""
-    from mdsd_core.verifiers.recursive_rejection.exact import _enumerate
-    from mdsd_core.verifiers.residual_table import ResidualTable
-
-    table = ResidualTable.of(p, q)
-    return _enumerate(table.p, table.w, table.ratio, table.above_p, table.above_w, draws)
+    """P(all drafts without replacement are rejected), by all histories, however many."""
+    return rejection_exact(ResidualTable.of(p, q), draws, most=np.inf)
 
 
 @pytest.mark.parametrize("temperature", [0.2, 0.5, 1.0, 2.0, 5.0])
@@ -143,11 +142,11 @@ def test_three_drafts_are_bracketed(temperature):
     rng = np.random.default_rng(22)
     for V in fewer((66, 90, 150), 3):
         p, q = softmax_pair(rng, V, temperature=temperature)
-        exact = 1 - exact_rejection(p, q, 3)
+        expected = 1 - exact_rejection(p, q, 3)
         estimate = verifier("rrs_without").acceptance(p, q, WithoutReplacement(3))
         low, high = interval(estimate)
-        assert low <= exact + 1e-12
-        assert exact - 1e-12 <= high
+        assert low <= expected + 1e-12
+        assert expected - 1e-12 <= high
         assert high - low <= 1e-6
         assert not isinstance(estimate, Estimate) or estimate.level == 1.0
 
@@ -167,9 +166,6 @@ def test_bracket_is_narrow_at_any_size(temperature):
 @pytest.mark.large
 def test_intervals_from_sampled_histories_cover():
     """At level .99, more than 8 misses in 200 are less likely than one in 2,000."""
-    from mdsd_core.verifiers.recursive_rejection.sampled import rejection_sampled
-    from mdsd_core.verifiers.residual_table import ResidualTable
-
     rng = np.random.default_rng(24)
     assert stats.binom.sf(8, 200, 0.01) < 5e-4
     misses, widths = 0, []
@@ -185,9 +181,6 @@ def test_intervals_from_sampled_histories_cover():
 @pytest.mark.large
 def test_sampled_histories_of_small_supports():
     """All tokens heavy; as many drafts as tokens; histories that are all alike."""
-    from mdsd_core.verifiers.recursive_rejection.sampled import rejection_sampled
-    from mdsd_core.verifiers.residual_table import ResidualTable
-
     rng = np.random.default_rng(27)
     for V, draws in ((8, 6), (5, 5), (7, 4)):
         for _ in range(5):

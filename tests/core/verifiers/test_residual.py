@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from mdsd_core.verifiers.recursive_rejection.exact import _enumerate, _two
+from mdsd_core.verifiers.recursive_rejection.exact import rejection_exact
 from mdsd_core.verifiers.residual import draw, residual, residual_mass, rest_mass
-from mdsd_core.verifiers.residual_table import ResidualTable, mass_at, rank_above
+from mdsd_core.verifiers.residual_table import ResidualTable, mass_at
 from tests.core.verifiers.cases import PAIRS
 from tests.core.verifiers.decision_tree import LAST
 from tests.instances import dirichlet_pair, softmax_pair
@@ -54,17 +54,30 @@ def test_table_gives_the_mass_at_any_level():
         for level in [0.0, 1.0, *rng.uniform(0, 4, 20), *table.ratio[np.isfinite(table.ratio)][:5]]:
             expected = np.maximum(p - level * q, 0).sum()
             for guess in (0, table.ratio.size, int(rng.integers(table.ratio.size + 1))):
-                rank = rank_above(table.ratio, level, guess)
+                rank, mass = mass_at(level, guess, table.ratio, table.above_p, table.above_w)
                 assert rank == np.searchsorted(table.ratio, level, side="right")
-                assert mass_at(rank, level, table.above_p, table.above_w) == pytest.approx(expected, abs=1e-14)
+                assert mass == pytest.approx(expected, abs=1e-14)
 
 
-@pytest.mark.parametrize("draws", [1, 2])
-def test_two_drafts_by_one_sum_or_by_all_histories(draws):
+def rejection_by_vectors(r, w, draws):
+    """P(all drafts without replacement are rejected), by the textbook recursion on whole vectors."""
+    drawn = w / w.sum()
+    left = np.maximum(r - drawn, 0.0)
+    if draws == 1 or not left.any():
+        return left.sum()
+    rejected, tokens = np.maximum(drawn - r, 0.0), np.arange(w.size)
+    after = [
+        rejected[x] * rejection_by_vectors(left / left.sum(), np.where(tokens == x, 0.0, w), draws - 1)
+        for x in np.flatnonzero(rejected)
+    ]
+    return sum(after)
+
+
+@pytest.mark.parametrize("draws", [1, 2, 3])
+def test_rejection_by_levels_is_the_recursion_on_vectors(draws):
     rng = np.random.default_rng(3)
-    pairs = [*PAIRS, softmax_pair(rng, 40), dirichlet_pair(rng, 60), softmax_pair(rng, 50, temperature=0.05)]
-    for p, q in pairs:
+    larger = [softmax_pair(rng, 30), dirichlet_pair(rng, 35), softmax_pair(rng, 25, temperature=0.05)]
+    for p, q in [*PAIRS[::3], *larger]:
         if np.count_nonzero(q) >= draws:
-            table = ResidualTable.of(p, q * 2.0**64)
-            arguments = table.p, table.w, table.ratio, table.above_p, table.above_w, draws
-            assert _two(*arguments) == pytest.approx(_enumerate(*arguments), abs=1e-14)
+            found = rejection_exact(ResidualTable.of(p, q * 2.0**64), draws)
+            assert found == pytest.approx(rejection_by_vectors(p, q, draws), abs=1e-13)
