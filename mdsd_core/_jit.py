@@ -6,7 +6,8 @@ file of the package that holds kernels, so any such edit starts a new cache.
 
 Numba numbers the files of a function's signatures. Two processes that compile two signatures of it at the same moment
 may both take the next number, and then the index of one stands beside the machine code of the other: later calls read
-arrays as what they are not, without an error. Here every file has a name that nobody else draws.
+arrays as what they are not, without an error. Here every file has a name that nobody else draws. This changes
+internals of Numba: where they are missing, kernels are compiled without a cache, anew in each process.
 """
 
 import uuid
@@ -14,12 +15,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
-from numba.core import caching as _caching
-from numba.core import config as _config
 
 from mdsd_core.disk_cache import PACKAGE, cache_dir, digest_of_files, sources_in
 
-config: Any = _config  # its attributes are made at run time
+config: Any = numba.config  # its attributes are made at run time
 
 
 def _source_hash() -> str:
@@ -37,25 +36,31 @@ if not config.CACHE_DIR:  # a reader's own NUMBA_CACHE_DIR is respected
         pass
 
 
-class _OwnFiles(_caching.IndexDataCacheFile):
-    """Numba's cache files of one function; a new file of machine code never takes a name that is in use elsewhere."""
+def _known(options: dict[str, Any]) -> dict[str, Any]:
+    """Those of the options that this version of Numba has: all of them only save time."""
+    return {name: value for name, value in options.items() if hasattr(numba.core.cpu.CPUTargetOptions, name)}
 
-    def _data_name(self, number: int) -> str:
-        return str(self._data_name_pattern.format(number=uuid.uuid4().int))
+
+def _name_files_apart(dispatcher: Any) -> None:
+    """Give each new file of machine code a name that is in use nowhere. AttributeError if the internals have moved."""
+    files = dispatcher._cache._cache_file
+    pattern, _ = files._data_name_pattern, files._data_name
+    files._data_name = lambda number: pattern.format(number=uuid.uuid4().int)
 
 
 def _decorator(**options: Any) -> Any:
-    """``numba.njit`` with these options and :class:`_OwnFiles`."""
-    options["no_cfunc_wrapper"] = True  # nobody calls kernels from C
-    compiled = numba.njit(cache=bool(config.CACHE_DIR), error_model="numpy", nogil=True, **options)
+    """``numba.njit`` with these options and files that are named apart."""
+    options = _known({"no_cfunc_wrapper": True, **options})  # nobody calls kernels from C
 
     def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = compiled(function)
-        cache = getattr(dispatcher, "_cache", None)  # no dispatcher if compilation is turned off
-        if isinstance(cache, _caching.Cache):
-            cache._cache_file = _OwnFiles(
-                cache.cache_path, cache._impl.filename_base, cache._impl.locator.get_source_stamp()
-            )
+        compiled = numba.njit(error_model="numpy", nogil=True, **options)
+        if config.DISABLE_JIT or not config.CACHE_DIR:
+            return compiled(function)
+        dispatcher = numba.njit(cache=True, error_model="numpy", nogil=True, **options)(function)
+        try:
+            _name_files_apart(dispatcher)
+        except AttributeError:
+            return compiled(function)
         return dispatcher
 
     return decorate

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numba.core import caching
 
 from mdsd_core import _jit
 
@@ -32,3 +33,20 @@ def test_two_processes_that_save_at_once_do_not_mix_up_their_code(tmp_path, monk
     assert later(np.ones(3, dtype=np.int64)) == 3.0
     assert later._cache_hits
     assert later(np.ones(3)) == 3.0
+
+
+@pytest.mark.large
+def test_where_internals_of_numba_have_moved_kernels_are_compiled_without_a_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(_jit.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.delattr(caching.IndexDataCacheFile, "_data_name")
+    compiled = _jit._decorator()(total)
+    assert compiled(np.ones(3)) == 3.0
+    assert not list(tmp_path.rglob("*.nb?"))
+
+
+@pytest.mark.large
+def test_where_numba_does_not_know_an_option_it_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(_jit.config, "CACHE_DIR", str(tmp_path))
+    compiled = _jit._decorator(_option_of_another_version=True, no_cpython_wrapper=False)(total)
+    assert compiled(np.ones(3)) == 3.0
+    assert list(tmp_path.rglob("*.nbc"))
