@@ -47,12 +47,14 @@ def _definitions(path: Path) -> dict[str, ast.FunctionDef | ast.ClassDef]:
 
 
 def _exported(path: Path) -> tuple[list[str], dict[str, str]]:
-    """``__all__`` of a package, and the module each name is imported from."""
+    """What a package passes on (``__all__``, or imports of a name as itself), and where each name comes from."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    names, homes = [], {}
+    names: list[str] = []
+    homes: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             homes.update({alias.asname or alias.name: node.module for alias in node.names})
+            names += [alias.name for alias in node.names if alias.asname == alias.name]
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             names = [str(name) for name in ast.literal_eval(node.value)]
     return names, homes
