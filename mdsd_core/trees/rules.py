@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from mdsd_core.randomness import Choices
 from mdsd_core.schemes import Scheme
-from mdsd_core.transport.nest.plan import TOLERANCE
 from mdsd_core.trees.drafted_tree import DraftedTree
 from mdsd_core.trees.selection import OptimalSelection, selects
 from mdsd_core.verifiers import verifiers_for
@@ -154,7 +153,7 @@ class PathRule(TreeRule):
     Raises
     ------
     ValueError
-        For any verifier but the optimal one: the rule needs the plan, not just its verdicts.
+        For a verifier without a plan that selects one draft: the rule needs the plan, not just verdicts.
 
     Notes
     -----
@@ -172,12 +171,13 @@ class PathRule(TreeRule):
     name = "path"
 
     def __init__(self, verifier: Verifier) -> None:
-        if verifier.name != "optimal":
+        if verifier.tolerance is None:
             raise ValueError(
-                f"tree rule 'path' selects by the optimal plan and takes verifier 'optimal' only, got {verifier.name!r}"
+                f"tree rule 'path' takes a verifier that selects one draft by the optimal plan, such as 'optimal', "
+                f"got {verifier.name!r}"
             )
         super().__init__(verifier)
-        self.tolerance = float(getattr(verifier, "tolerance", TOLERANCE))
+        self.tolerance = verifier.tolerance
 
     def supports(self, scheme: Scheme) -> bool:
         """True where an optimal selection plan is known."""

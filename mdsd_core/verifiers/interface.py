@@ -77,6 +77,14 @@ class Verifier(ABC):
     name: str
 
     @property
+    def tolerance(self) -> float | None:
+        """How far a plan that selects one draft may fall short of the optimum; None if the rule does not select.
+
+        Only a rule that selects can be used by the tree rule "path".
+        """
+        return None
+
+    @property
     def rule(self) -> str:
         """The name of the rule itself: an entry of the registry may be another one's rule under a name of its own.
 

@@ -119,6 +119,7 @@ class Optimal(Verifier):
     """
 
     name = "optimal"
+    tolerance: float = TOLERANCE
 
     def __init__(self, tolerance: float = TOLERANCE) -> None:
         self.tolerance = checked_tolerance(tolerance)

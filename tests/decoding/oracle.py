@@ -15,7 +15,7 @@ from mdsd_core.decoding.request import Request
 from mdsd_core.decoding.settings import LoopSettings
 from mdsd_core.randomness import Choices
 from mdsd_core.trees.selection import OptimalSelection, selects
-from mdsd_core.verifiers import Verdict
+from mdsd_core.verifiers import Optimal, Verdict
 
 
 class Oracle(Choices):
@@ -96,6 +96,7 @@ class Selecting:
     resample from what p leaves over r."""
 
     name = "optimal"
+    tolerance = Optimal.tolerance
 
     def __init__(self):
         self.plans = {}

@@ -274,7 +274,7 @@ def test_models_are_listed_and_checked():
         (["generate", "hi", *TINY, "--scheme", "magic"], 2, "scheme must be one of"),
         (["generate", "hi", *TINY, "--verifier", "magic"], 2, "no verifier is named"),
         (["generate", "hi", *TINY, "--verifier", "rrs"], 2, "not lossless"),
-        (["generate", "hi", *TINY, "--tree-rule", "path"], 2, "takes verifier 'optimal'"),
+        (["generate", "hi", *TINY, "--tree-rule", "path"], 2, "such as 'optimal'"),
         (["generate", "hi", *TINY, "--top-p", "0"], 2, "top_p"),
         (["generate", "hi", *TINY, "--draft", "ngram:/no/such/file"], 2, "there is no file"),
         (["generate", "hi", *TINY, "--draft", "/no/such/folder"], 3, "could not be loaded"),
