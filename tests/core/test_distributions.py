@@ -59,14 +59,14 @@ def test_lowest_temperature_that_is_not_greedy_is_finite():
     assert tied.tolist() == [0.5, 0.5, 0]
 
 
-def test_fault_a7_both_models_are_one_hot_at_temperature_zero():
+def test_both_models_are_one_hot_at_temperature_zero():
     greedy = SamplingParams(temperature=0)
     p, q = (probabilities(np.log(x), greedy) for x in ([0.5, 0.3, 0.2], [0.2, 0.45, 0.35]))
     assert p.tolist() == [1, 0, 0]
     assert q.tolist() == [0, 1, 0]
 
 
-def test_fault_a12_min_p_removes_tokens():
+def test_min_p_removes_tokens():
     p = probabilities(np.log([0.9, 0.06, 0.04]), SamplingParams(min_p=0.1))
     assert p.tolist() == [1, 0, 0]
 

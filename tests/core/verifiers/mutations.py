@@ -33,7 +33,7 @@ def fault(name):
 
 
 def strict(rule):
-    return f"{fault('R23_zero_probability_is_rejected_at_u_zero')}[{rule}]"
+    return f"{fault('zero_probability_is_rejected_at_u_zero')}[{rule}]"
 
 
 VERIFIERS = [
@@ -108,7 +108,7 @@ VERIFIERS = [
         "if (u := rng.random()) * (mass",
         "draw(residual(p, w, level), rng.random())",
         "draw(residual(p, w, level), u)",
-        tests=fault("G6_the_residual_does_not_see_the_uniform_of_the_acceptance"),
+        tests=fault("the_residual_does_not_see_the_uniform_of_the_acceptance"),
     ),
     mutation(
         "rrs: one uniform for all drafts of a node",
@@ -117,7 +117,7 @@ VERIFIERS = [
         "        u = rng.random()\n        for index, x in enumerate(sampled):",
         "if rng.random() * (mass",
         "if u * (mass",
-        tests=fault("G7_R13_a_fresh_uniform_for_every_draft"),
+        tests=fault("a_fresh_uniform_for_every_draft"),
     ),
     mutation(
         "rrs: writes into the plan's weights",
@@ -131,20 +131,20 @@ VERIFIERS = [
         RRS,
         "if next_mass == 0.0:",
         "if next_mass < 0.0:",
-        tests=fault("R1_one_ulp_apart"),
+        tests=fault("one_ulp_apart"),
     ),
     mutation(
         "rrs: mass used up, any draft accepted",
         RRS,
         "                if weight > 0.0:\n",
         "                if weight >= 0.0:\n",
-        tests=fault("C3_drafts_that_only_rounding_can_tell_from_impossible"),
+        tests=fault("drafts_that_only_rounding_can_tell_from_impossible"),
     ),
     mutation(
         "rrs: the acceptance forgets the fixed drafts",
         RRS,
-        "float(1.0 - rejection_masses(node)[-1] + node.p[list(node.fixed)].sum())",
-        "float(1.0 - rejection_masses(node)[-1])",
+        "1.0 - rejection_masses(node)[-1] + node.fixed_mass",
+        "1.0 - rejection_masses(node)[-1]",
         tests=lossless("rrs", TOP),
     ),
     mutation(
@@ -328,7 +328,7 @@ VERIFIERS = [
         CHILDREN,
         "left = p.copy()",
         "left = p",
-        tests=fault("B10_inputs_are_never_written"),
+        tests=fault("inputs_are_never_written"),
     ),
     mutation(
         "token matching: a fresh target draw for every draft",
@@ -336,7 +336,7 @@ VERIFIERS = [
         "return self.node.emit(int(draw(self.node.p, rng.random())), row)",
         "tokens = [int(draw(self.node.p, rng.random())) for _ in row]\n"
         "        return self.node.emit(next((t for t, x in zip(tokens, row) if t == x), tokens[-1]), row)",
-        tests=fault("C1_R16_one_target_draw_for_all_drafts"),
+        tests=fault("one_target_draw_for_all_drafts"),
     ),
     mutation(
         "token matching: one draft counted",
@@ -414,7 +414,7 @@ VERIFIERS = [
         "distributions.py",
         "bad = ~np.isfinite(result) | (result < 0)",
         "bad = result < 0",
-        tests=fault("B1_B2_B3_B7_not_finite_rows_raise"),
+        tests=fault("not_finite_rows_raise"),
     ),
     # what all rules share
     mutation(
@@ -422,28 +422,28 @@ VERIFIERS = [
         NODE,
         "Verdict(token, row.index(token) if token in row else -1)",
         "Verdict(token, len(row) - 1 - row[::-1].index(token) if token in row else -1)",
-        tests=fault("E6_exactly_one_token"),
+        tests=fault("exactly_one_token"),
     ),
     mutation(
         "verdict: a residual draw on a draft does not count",
         NODE,
         "Verdict(token, row.index(token) if token in row else -1)",
         "Verdict(token, row.index(token) if token in row and token not in self.fixed else -1)",
-        tests=fault("E6_exactly_one_token"),
+        tests=fault("exactly_one_token"),
     ),
     mutation(
         "node: drafts of probability 0 are let in",
         NODE,
         "and all(0 <= x < self.w.size and self.w[x] > 0.0 for x in sampled)",
         "and all(0 <= x < self.w.size for x in sampled)",
-        tests=fault("G9_nothing_is_drawn_before_the_drafts_are_checked"),
+        tests=fault("nothing_is_drawn_before_the_drafts_are_checked"),
     ),
     mutation(
         "node: repeated drafts are let in where drafts differ",
         NODE,
         "(len(set(row)) == count or not self.scheme.distinct)",
         "(len(set(row)) <= count)",
-        tests=fault("G9_nothing_is_drawn_before_the_drafts_are_checked"),
+        tests=fault("nothing_is_drawn_before_the_drafts_are_checked"),
     ),
     mutation(
         "node: an empty residual emits the last draft even where p is 0",
@@ -478,7 +478,7 @@ VERIFIERS = [
         "verifiers/interface.py",
         "if not self.supports(scheme):",
         "if False:",
-        tests=fault("A4_argmax_drafts_are_a_kind_of_their_own"),
+        tests=fault("argmax_drafts_are_a_kind_of_their_own"),
     ),
     # top tokens
     mutation(
