@@ -26,7 +26,8 @@ def _as_array(x: Any, name: str) -> NDArray[Any]:
 
 
 def _first(mask: NDArray[np.bool_]) -> list[int]:
-    return [int(i) for i in np.argwhere(mask)[0]]
+    """The indices of the first True."""
+    return np.argwhere(mask)[0].tolist()
 
 
 @dataclass(frozen=True)
@@ -202,18 +203,41 @@ def _keep_nucleus(rows: NDArray[np.float64], top_p: float) -> None:
         row /= row.sum()
 
 
-def draw_token(p: NDArray[np.float64], u: float) -> int:
-    """The token that the uniform `u` in [0, 1) stands for: the inverse of the distribution function of `p`.
+def draw_tokens(p: NDArray[np.float64], u: ArrayLike) -> NDArray[np.int64]:
+    """The tokens that uniforms stand for: the inverse of the distribution function of p.
 
     A token with ``p = 0`` is never drawn, whatever the rounding of the running sum.
 
-    >>> p = np.array([0.0, 0.5, 0.5, 0.0])
-    >>> draw_token(p, 0.0), draw_token(p, 0.5), draw_token(p, 1 - 2**-53)
-    (1, 2, 2)
+    Parameters
+    ----------
+    p : ndarray of float64, shape (V,)
+        Probabilities, on any scale: finite, >= 0, not all 0.
+    u : array_like
+        Numbers in [0, 1), of any shape.
+
+    Returns
+    -------
+    ndarray of int64
+        A token for each number; O(V + size log V).
+
+    Examples
+    --------
+    >>> draw_tokens(np.array([0.0, 0.5, 0.5, 0.0]), [0.0, 0.5, 1 - 2**-53])
+    array([1, 2, 2])
     """
-    running = np.cumsum(p)
-    token = int(np.searchsorted(running, u * running[-1], side="right"))
-    return min(token, int(np.searchsorted(running, running[-1])))  # at most the last token with mass
+    support = np.flatnonzero(p)
+    running = np.cumsum(p[support])
+    place = np.searchsorted(running, np.multiply(u, running[-1]), side="right")
+    return support[np.minimum(place, np.searchsorted(running, running[-1]))]  # at most the last one with mass
+
+
+def draw_token(p: NDArray[np.float64], u: float) -> int:
+    """The token that one uniform stands for; see :func:`draw_tokens`.
+
+    >>> draw_token(np.array([0.0, 0.5, 0.5, 0.0]), 0.25)
+    1
+    """
+    return int(draw_tokens(p, u))
 
 
 def _computed_in(row: NDArray[np.float64]) -> str:
@@ -305,8 +329,8 @@ def check_distribution(x: ArrayLike, name: str = "p", *, ndim: int = 1) -> NDArr
     if not fine:
         bad = ~np.isfinite(result) | (result < 0)
         if bad.any():
-            where = tuple(int(i) for i in np.argwhere(bad)[0])
-            raise ValueError(f"{name} must be finite and >= 0, got {name}{list(where)} = {result[where]}")
+            where = _first(bad)
+            raise ValueError(f"{name} must be finite and >= 0, got {name}{where} = {result[tuple(where)]}")
     off = np.abs(total - 1.0)
     for row in np.argwhere(off > SUM_TOLERANCE["float64"]):
         kind = _computed_in(result[tuple(row)])

@@ -14,6 +14,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mdsd_core.distributions import draw_token
+
 VerdictT = TypeVar("VerdictT", covariant=True)
 T = TypeVar("T")
 
@@ -145,9 +147,6 @@ def draw_index(weights: NDArray[np.float64], rng: UniformSource) -> int:
     >>> draw_index(np.array([0.0, 1.0, 0.0]), np.random.default_rng(1))
     1
     """
-    support = np.flatnonzero(weights)
-    cumulative = np.cumsum(weights[support])
-    if not support.size or not np.isfinite(cumulative[-1]) or (weights[support] < 0).any():
+    if not (weights.min() >= 0.0 and 0.0 < weights.sum() < np.inf):
         raise ValueError("weights must be finite and >= 0 with a positive sum")
-    place = np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")
-    return int(support[min(int(place), support.size - 1)])
+    return draw_token(weights, rng.random())

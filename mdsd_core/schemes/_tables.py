@@ -4,6 +4,9 @@ In that order the mass of everything from position i on is a sum over a tail, ac
 after the largest tokens have been drawn can be 1e-300 of the whole and is still divided in the right proportions.
 """
 
+from functools import lru_cache
+from math import comb, factorial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +22,17 @@ def descending(w: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.fl
 def tail_sums(w: NDArray[np.float64]) -> NDArray[np.float64]:
     """``sum of w[i:]`` for every i, shape [size + 1], ending in 0, each added up from its small end."""
     return np.concatenate((np.cumsum(w[::-1])[::-1], [0.0]))
+
+
+@lru_cache(maxsize=64)
+def growth_powers(most: int, orders: int) -> NDArray[np.float64]:
+    """``c[r, l]``: the coefficient of x^l in ``(e^x - 1)^r``, r! / l! times a Stirling number of the second kind."""
+    c = np.zeros((most + 1, orders + 1))
+    for r in range(most + 1):
+        for order in range(r, orders + 1):
+            count = sum((-1) ** (r - i) * comb(r, i) * i**order for i in range(r + 1))
+            c[r, order] = count / factorial(order)
+    return c
 
 
 @inline_kernel

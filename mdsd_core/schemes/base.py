@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from math import perm
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -152,7 +153,7 @@ class Scheme(ABC):
     def sampled_from(self, w: NDArray[np.float64]) -> int:
         """How many drafts are really sampled by these weights: fewer than asked for where they give too few tokens."""
         if self.distinct and self.sampled_drafts > 1:
-            return min(self.sampled_drafts, support_size(w))
+            return min(self.sampled_drafts, int(np.count_nonzero(w > 0.0)))  # faster than to count floats
         return self.sampled_drafts if w.any() else 0
 
     def inclusion(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -408,15 +409,6 @@ def as_mask(subset: Iterable[int], V: int) -> NDArray[np.bool_]:
     return mask
 
 
-def support_size(w: NDArray[np.float64]) -> int:
-    """How many tokens have positive weight (numpy counts in comparisons faster than in floats).
-
-    >>> support_size(np.array([0.5, 0.0, 5e-324]))
-    2
-    """
-    return int(np.count_nonzero(w > 0.0))
-
-
 def top_tokens(q: NDArray[np.float64], m: int) -> NDArray[np.int64]:
     """The m most probable tokens, most probable first, lowest id first among ties, none of probability 0.
 
@@ -430,7 +422,7 @@ def top_tokens(q: NDArray[np.float64], m: int) -> NDArray[np.int64]:
     """
     if m <= _FEW:
         return leading(q, m)
-    m = min(m, support_size(q))
+    m = min(m, int(np.count_nonzero(q > 0.0)))
     if m == 0:
         return np.empty(0, dtype=np.int64)
     threshold = np.partition(q, q.size - m)[q.size - m]
@@ -447,6 +439,24 @@ def check_enumerable(count: int, V: int, n: int, support: int) -> None:
             f"enumerate lists at most {ENUMERATION_LIMIT} tuples; V={V} (support {support}), n={n} has {count}. "
             f"Feasible: about V=2000 at n=2, 170 at n=3, 48 at n=4"
         )
+
+
+def distinct_tuples(w: NDArray[np.float64], n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """All ordered tuples of n different tokens (of all, if there are fewer), and the chance to draw them one by one."""
+    support = np.flatnonzero(w)
+    depth = min(n, support.size)
+    check_enumerable(perm(support.size, depth), w.size, n, support.size)
+    tuples, probability = np.empty((1, 0), dtype=np.int64), np.ones(1)
+    left = np.ones((1, support.size), dtype=bool)  # which tokens a prefix of a tuple has not used
+    for _ in range(depth):
+        weights = np.where(left, w[support], 0.0)
+        conditional = weights / weights.sum(axis=1, keepdims=True)
+        row, token = np.nonzero(left)
+        tuples = np.concatenate((tuples[row], token[:, None]), axis=1)
+        probability = probability[row] * conditional[row, token]
+        left = left[row]
+        left[np.arange(token.size), token] = False
+    return support[tuples], probability
 
 
 def rows_of(u: ArrayLike, uniforms: int) -> NDArray[np.float64]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import perm
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from mdsd_core._jit import kernel
 from mdsd_core.schemes._tables import descending, draw_conditioned, symmetric_tails
-from mdsd_core.schemes.base import NO_DRAFT, Kind, check_enumerable
+from mdsd_core.schemes.base import NO_DRAFT, Kind, distinct_tuples
 from mdsd_core.schemes.inner import InnerLaw
 from mdsd_core.schemes.without_replacement.inclusion import conditioned_inclusion
 
@@ -99,23 +98,14 @@ class DistinctConditioned(InnerLaw):
 
     def enumerate_by(self, w: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """All ordered tuples of different tokens; see :meth:`Scheme.enumerate`."""
-        support = np.flatnonzero(w)
-        depth = min(self.n, support.size)
-        check_enumerable(perm(support.size, depth), w.size, self.n, support.size)
-        tuples = np.empty((1, 0), dtype=np.int64)
-        for _ in range(depth):
-            fresh = (tuples[:, :, None] != np.arange(support.size)).all(axis=1)
-            row, token = np.nonzero(fresh)
-            tuples = np.concatenate((tuples[row], token[:, None]), axis=1)
+        tuples, _ = distinct_tuples(w, self.n)
         # mantissas and exponents apart: products of weights may be far below the smallest double
-        mantissa, exponent = np.frexp(w[support])
+        mantissa, exponent = np.frexp(w)
         product, shift = np.frexp(mantissa[tuples].prod(axis=1))
         total_exponent = exponent[tuples].sum(axis=1) + shift
         probability = np.ldexp(product, np.maximum(total_exponent - total_exponent.max(), -1100))
         positive = probability > 0
-        padding = np.full((int(positive.sum()), self.n - depth), NO_DRAFT, dtype=np.int64)
-        tuples = np.concatenate((support[tuples[positive]], padding), axis=1)
-        return tuples, probability[positive] / probability.sum()
+        return tuples[positive], probability[positive] / probability.sum()
 
     def draw_by(self, w: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.int64]:
         """Walk the tokens, largest first, by backward elementary symmetric polynomials; then shuffle.

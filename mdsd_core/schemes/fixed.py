@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mdsd_core.distributions import check_distribution
+from mdsd_core.distributions import check_distribution, draw_tokens
 from mdsd_core.schemes.base import NO_DRAFT, Kind, Scheme, check_count, rows_of
-from mdsd_core.schemes.independent import WithReplacement, draw_independent
+from mdsd_core.schemes.independent import WithReplacement
 from mdsd_core.schemes.without_replacement.law import WithoutReplacement
 
 
@@ -124,7 +124,7 @@ class SpecHubPairs(Scheme):
         (hub,), w = self.split(q)
         drafts = np.full(rows.shape, hub, dtype=np.int64)
         if w.any():
-            other = draw_independent(w, rows[:, 1])
+            other = draw_tokens(w, rows[:, 1])
             hub_first = rows[:, 0] < q[hub]
             drafts[np.arange(rows.shape[0]), hub_first.astype(np.int64)] = other
         else:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdsd_core._powers import power_steps
+from mdsd_core.distributions import draw_tokens
 from mdsd_core.schemes.base import Kind, check_enumerable
 from mdsd_core.schemes.inner import InnerLaw
 
@@ -53,12 +54,4 @@ class WithReplacement(InnerLaw):
 
     def draw_by(self, w: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.int64]:
         """Inverse of the distribution function, one uniform a draft; O(V + n log V) a draw."""
-        return draw_independent(w, u)
-
-
-def draw_independent(w: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Independent tokens of law w / sum(w), one for every entry of u."""
-    support = np.flatnonzero(w)
-    cumulative = np.cumsum(w[support])
-    place = np.searchsorted(cumulative, u * cumulative[-1], side="right")
-    return support[np.minimum(place, support.size - 1)].astype(np.int64)
+        return draw_tokens(w, u)

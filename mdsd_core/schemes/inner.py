@@ -61,7 +61,7 @@ class InnerLaw(Scheme):
 
     @abstractmethod
     def enumerate_by(self, w: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """All tuples drawn by weights that are not all 0, [N, n], and their probabilities."""
+        """All tuples drawn by weights that are not all 0, [N, at most n], and their probabilities."""
 
     @abstractmethod
     def draw_by(self, w: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.int64]:

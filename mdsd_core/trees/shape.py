@@ -10,39 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
-
-def ancestor_mask(parents: Sequence[int]) -> NDArray[np.bool_]:
-    """Which nodes each node may see: itself and its ancestors, nobody else.
-
-    Parameters
-    ----------
-    parents : sequence of int, length N
-        ``parents[i] < i`` is the parent of node i, -1 that it has none.
-
-    Returns
-    -------
-    ndarray of bool, shape (N, N)
-        ``[i, j]`` is True iff j is i or an ancestor of i. Time and memory O(N^2).
-
-    Examples
-    --------
-    >>> ancestor_mask([-1, 0, 0, 1]).astype(int)
-    array([[1, 0, 0, 0],
-           [1, 1, 0, 0],
-           [1, 0, 1, 0],
-           [1, 1, 0, 1]])
-    """
-    mask = np.eye(len(parents), dtype=bool)
-    for node, parent in enumerate(parents):
-        if not -1 <= parent < node:
-            raise ValueError(f"parents must name earlier nodes or -1, got parents[{node}] = {parent}")
-        if parent >= 0:
-            mask[node] |= mask[parent]
-    return mask
-
 
 @dataclass(frozen=True)
 class DraftTree:

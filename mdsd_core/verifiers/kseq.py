@@ -114,7 +114,7 @@ class KSeq(Verifier):
     def acceptance(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> float:
         """``1 - (1 - beta)^k + p(T)``, exact. Where a draft can be rejected the residual has no mass."""
         plan = self.prepare(p, q, scheme)
-        return plan.accepted + float(plan.node.p[list(plan.node.fixed)].sum())
+        return plan.accepted + plan.node.fixed_mass
 
     def accepted_share(self, node: Node, token: int, rng: Source = None, histories: int = 8) -> float:
         """``rho q_y/p_y``, q off T: what the residual leaves of a token."""

@@ -77,6 +77,11 @@ class Node:
         w = w * _LIFT
         return cls(p, q, scheme, tuple(fixed.tolist()), w, float(w.sum()), scheme.sampled_from(w))
 
+    @property
+    def fixed_mass(self) -> float:
+        """``p(T)``: the target's probability of the fixed set."""
+        return float(self.p[list(self.fixed)].sum())
+
     def rows(self, drafts: ArrayLike) -> tuple[list[int], list[int]]:
         """The drafts without padding, and the sampled ones among them, in the order drawn.
 

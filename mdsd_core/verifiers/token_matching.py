@@ -61,7 +61,7 @@ class TokenMatching(Verifier):
     def acceptance(self, p: ArrayLike, q: ArrayLike, scheme: Scheme) -> float:
         """``p(T) + sum_x p_x P(x is sampled)``, exact (by quadrature to 1e-13 for sequential drafts). O(V n)."""
         node = Node.of(*self.checked(p, q, scheme), scheme)
-        return float(node.p[list(node.fixed)].sum() + node.p @ scheme.inclusion(node.w))
+        return node.fixed_mass + float(node.p @ scheme.inclusion(node.w))
 
     def accepted_share(self, node: Node, token: int, rng: Source = None, histories: int = 8) -> float:
         """The probability that the token is drafted."""

@@ -7,11 +7,10 @@ step of Q over any other run comes from the elementary symmetric polynomials of 
 dozen power sums of q stand for all its tokens at all nodes.
 """
 
-from math import comb, factorial
-
 import numpy as np
 
 from mdsd_core._jit import fused_kernel, kernel
+from mdsd_core.schemes._tables import growth_powers
 from mdsd_core.schemes.without_replacement._race_kernels import DUST, add_heavy, heavy_step, rates_after, walk_dust
 
 #: A run ends when its ``q t`` at the last node adds up to RUN_MASS, or when it has RUN_TOKENS tokens that add up to
@@ -25,17 +24,7 @@ RUN_TOKENS_LIGHT = 4096
 ORDERS = 13
 
 
-def _growth_powers():
-    """``c[r, l]``: the coefficient of x^l in ``(e^x - 1)^r``, r! / l! times a Stirling number of the second kind."""
-    c = np.zeros((ORDERS + 1, ORDERS + 1))
-    for r in range(ORDERS + 1):
-        for order in range(r, ORDERS + 1):
-            count = sum((-1) ** (r - i) * comb(r, i) * i**order for i in range(r + 1))
-            c[r, order] = count / factorial(order)
-    return c
-
-
-_GROWTH_POWERS = _growth_powers()
+_GROWTH_POWERS = growth_powers(ORDERS, ORDERS)
 
 
 @fused_kernel

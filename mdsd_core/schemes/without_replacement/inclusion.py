@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdsd_core._jit import inline_kernel, kernel, sum_kernel
+from mdsd_core.schemes._tables import growth_powers
 
 _CHEBYSHEV = 32
 
@@ -55,7 +56,7 @@ def sequential_inclusion(w: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     powers = _power_sums(relative, orders)
     points = 0.5 * (1.0 - np.cos(np.pi * (np.arange(_CHEBYSHEV) + 0.5) / _CHEBYSHEV))  # in (0, 1)
     at_heavy, at_points = _race(
-        t, weight, w[heavy], light_total, scale, powers, _series(n, orders), points * scale, n
+        t, weight, w[heavy], light_total, scale, powers, growth_powers(n - 1, orders), points * scale, n
     )  # fmt: skip
     inclusion[heavy] = w[heavy] * at_heavy
     if light.size:
@@ -87,16 +88,6 @@ def conditioned_inclusion(w: NDArray[np.float64], n: int) -> NDArray[np.float64]
     hit = arrived * without[:, n - 1]
     inclusion[support] = np.minimum(hit * (n / hit.sum()), 1.0)  # they add up to n
     return inclusion
-
-
-def _series(n, orders):
-    """``series[i, j]``: the coefficient of u^j in ``(e^u - 1)^i``."""
-    series = np.zeros((n, orders + 1))
-    series[0, 0] = 1.0
-    base = np.concatenate(([0.0], np.cumprod(1.0 / np.arange(1, orders + 1))))
-    for i in range(1, n):
-        series[i] = np.convolve(series[i - 1], base)[: orders + 1]
-    return series
 
 
 @sum_kernel

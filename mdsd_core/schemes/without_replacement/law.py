@@ -1,14 +1,13 @@
 """Drafts drawn one after the other without replacement."""
 
 from dataclasses import dataclass
-from math import perm
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mdsd_core.schemes._tables import descending, draw_sequential, tail_sums
-from mdsd_core.schemes.base import NO_DRAFT, Kind, check_enumerable
+from mdsd_core.schemes.base import NO_DRAFT, Kind, distinct_tuples
 from mdsd_core.schemes.inner import InnerLaw
 from mdsd_core.schemes.without_replacement.inclusion import sequential_inclusion
 from mdsd_core.schemes.without_replacement.race import race_runs, race_steps
@@ -51,22 +50,9 @@ class WithoutReplacement(InnerLaw):
 
     def enumerate_by(self, w: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """All ordered tuples of different tokens; see :meth:`Scheme.enumerate`."""
-        support = np.flatnonzero(w)
-        depth = min(self.n, support.size)
-        check_enumerable(perm(support.size, depth), w.size, self.n, support.size)
-        tuples, probability = np.empty((1, 0), dtype=np.int64), np.ones(1)
-        left = np.ones((1, support.size), dtype=bool)  # which tokens a prefix of a tuple has not used
-        for _ in range(depth):
-            weights = np.where(left, w[support], 0.0)
-            conditional = weights / weights.sum(axis=1, keepdims=True)
-            row, token = np.nonzero(left)
-            tuples = np.concatenate((tuples[row], token[:, None]), axis=1)
-            probability = probability[row] * conditional[row, token]
-            left = left[row]
-            left[np.arange(token.size), token] = False
+        tuples, probability = distinct_tuples(w, self.n)
         positive = probability > 0
-        padding = np.full((int(positive.sum()), self.n - depth), NO_DRAFT, dtype=np.int64)
-        return np.concatenate((support[tuples[positive]], padding), axis=1), probability[positive]
+        return tuples[positive], probability[positive]
 
     def draw_by(self, w: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.int64]:
         """Inverse of each conditional distribution function, one uniform a draft.

@@ -135,7 +135,7 @@ class RecursiveRejection(Verifier):
         The sums are direct (no sort, no differences of prefix sums), so the error is that of adding V numbers.
         """
         node = Node.of(*self.checked(p, q, scheme), scheme)
-        return float(1.0 - rejection_masses(node)[-1] + node.p[list(node.fixed)].sum())
+        return 1.0 - rejection_masses(node)[-1] + node.fixed_mass
 
     def accepted_share(self, node: Node, token: int, rng: Source = None, histories: int = 8) -> float:
         """``l w_y/p_y`` with the last level l: what the last residual leaves of a token."""

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mdsd_core.distributions import draw_token
 from mdsd_core.schemes import Scheme
 from mdsd_core.verifiers.interface import Estimate, Source, Verifier, register
 from mdsd_core.verifiers.node import Node
@@ -92,14 +93,14 @@ class RecursiveRejectionWithout(Verifier):
             from sampled histories, one to three microseconds each.
         """
         node = Node.of(*self.checked(p, q, scheme), scheme)
-        fixed = float(node.p[list(node.fixed)].sum())
-        return acceptance_of_table(ResidualTable.of(node.p, node.w), node.sampled, fixed, histories, rng)
+        table = ResidualTable.of(node.p, node.w)
+        return acceptance_of_table(table, node.sampled, node.fixed_mass, histories, rng)
 
     def accepted_share(self, node: Node, token: int, rng: Source = None, histories: int = 8) -> float:
         """The mean of ``min(1, l w_y/p_y)`` over histories of all rejections but the last, which decides no level.
 
         A history is drawn with each rejected token in proportion to its chance of being rejected next; the mean is then
-        that over all histories (`_rejection_sampling.py` has the argument).
+        that over all histories (`sampled.py` has the argument).
         """
         p, w = node.p, node.w / node.total
         mass = residual_mass(p, w, 1.0)
@@ -157,12 +158,9 @@ def _one_history(
             return 1.0
         if step < draws - 1:
             chance = np.maximum(left / rest - np.maximum(p - level * left, 0.0) / mass, 0.0)
-            reached = np.cumsum(chance)
-            if not reached[-1] > 0.0:  # nothing is ever rejected here
+            if not chance.any():  # nothing is ever rejected here
                 return 1.0
-            x = int(np.searchsorted(reached, rng.random() * reached[-1], side="right"))
-            x = min(x, int(np.flatnonzero(chance)[-1]))
-            left[x] = 0.0
+            left[draw_token(chance, rng.random())] = 0.0
             rest = float(left.sum())
             if rest <= 0.0:
                 return 1.0

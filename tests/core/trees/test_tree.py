@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mdsd_core.schemes import NO_DRAFT, WithReplacement
 from mdsd_core.trees.drafted_tree import DraftedTree
-from mdsd_core.trees.shape import EAGLE, DraftTree, ancestor_mask
+from mdsd_core.trees.shape import EAGLE, DraftTree
 from tests.core.trees.shapes import random_tree
 
 trees = st.integers(0, 10**6).map(lambda seed: random_tree(np.random.default_rng(seed), most=30))
@@ -31,14 +31,6 @@ def test_paths_depths_and_children_agree(tree):
 def test_truncation_keeps_exactly_the_shallow_part(tree, depth):
     cut = tree.truncated(depth)
     assert set(cut.paths) == {path for path in tree.paths if len(path) <= depth}
-
-
-@given(trees)
-def test_a_node_sees_itself_and_its_ancestors(tree):  # I10
-    mask = ancestor_mask(tree.parents)
-    for i, a in enumerate(tree.paths):
-        for j, b in enumerate(tree.paths):
-            assert mask[i, j] == (a[: len(b)] == b)
 
 
 @pytest.mark.parametrize("branching", [(), (1,), (5,), (1, 1, 1, 1), (4, 2, 2), (2, 3, 1)])
@@ -66,7 +58,6 @@ def test_eagle_tree_has_the_published_shape():
         (lambda: DraftTree.chain(-1), "gamma"),
         (lambda: DraftTree.chain(2).truncated(-1), "depth"),
         (lambda: DraftTree.parse("chain:x"), "chain:x"),
-        (lambda: ancestor_mask([-1, 1]), "earlier"),
     ],
 )
 def test_bad_shapes_are_refused(make, message):
