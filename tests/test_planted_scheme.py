@@ -18,7 +18,6 @@ from mdsd_core.schemes import (
     odds,
 )
 from mdsd_core.schemes.names import FAMILIES, scheme_family, scheme_of
-from mdsd_core.transport.oracle.linear_programme import flow_rate, lp_rate, search_rate
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import Estimate, verifier, verifiers_for
 from mdsd_study.analysis.acceptance_given_token import accepted_share
@@ -29,6 +28,7 @@ from tests.core.verifiers.test_losslessness import test_verify_follows_output_la
 from tests.decoding.test_losslessness import TREES, check_law
 from tests.instances import adversarial_pairs, random_pairs
 from tests.laws import all_schemes
+from tests.transport_oracles import flow_rate, lp_rate, search_rate
 
 
 @dataclass(frozen=True)

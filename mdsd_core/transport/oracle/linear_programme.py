@@ -1,25 +1,21 @@
-"""Ground truth for small vocabularies: the transport problem solved as such, three ways.
+"""Ground truth for small vocabularies: the transport problem solved as a linear programme.
 
-Nothing here knows about orders, prefixes or convexity; all three work on the bare law of the drafts, as listed by
-``scheme.enumerate``. They are there to check the rest of the library, and to be read beside it.
+Nothing here knows about orders, prefixes or convexity: it works on the bare law of the drafts, as listed by
+``scheme.enumerate``. It is there to check the rest of the library, and to be read beside it.
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix
 
-from mdsd_core.distributions import check_distribution, check_pair
-from mdsd_core.schemes import NO_DRAFT, Scheme
-from mdsd_core.transport.oracle.max_flow import max_flow
+from mdsd_core.distributions import check_distribution
+from mdsd_core.schemes import NO_DRAFT
 
-#: Largest problems the oracles take on: arcs draft set -> token for the LP and for the flow, tokens for the search.
+#: The most arcs from a draft set to a token that the linear programme takes on.
 LP_ARCS = 400_000
-FLOW_ARCS = 20_000
-SEARCH_TOKENS = 22
 
 #: How far apart the two ends of the LP's bracket may be.
 LP_GAP = 1e-9
@@ -113,44 +109,6 @@ def draft_sets(drafts: ArrayLike, probability: ArrayLike) -> DraftSets:
     return DraftSets(np.where(members == highest, NO_DRAFT, members), mass)
 
 
-def lp_rate(p: ArrayLike, q: ArrayLike, scheme: Scheme) -> float:
-    """The optimal acceptance rate by linear programming; see :func:`solve_lp`.
-
-    >>> from mdsd_core.schemes import WithReplacement
-    >>> round(lp_rate([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], WithReplacement(2)), 9)
-    0.86
-    """
-    p, q = check_pair(p, q)
-    drafts, probability = scheme.enumerate(q)
-    first = np.zeros(p.size)
-    np.add.at(first, drafts[:, 0], probability)
-    if np.abs(first - p).max() <= 1e-15:  # p = q, mostly: emit the first draft, whatever the others
-        return 1.0 - 0.5 * float(np.abs(first - p).sum())
-    return solve_lp(p, draft_sets(drafts, probability)).rate
-
-
-def flow_rate(p: ArrayLike, q: ArrayLike, scheme: Scheme) -> float:
-    """The optimal acceptance rate by an exact maximum flow; see :func:`solve_flow`.
-
-    >>> from mdsd_core.schemes import WithReplacement
-    >>> round(flow_rate([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], WithReplacement(2)), 12)
-    0.86
-    """
-    p, q = check_pair(p, q)
-    return float(solve_flow(p, draft_sets(*scheme.enumerate(q))))
-
-
-def search_rate(p: ArrayLike, q: ArrayLike, scheme: Scheme) -> float:
-    """The optimal acceptance rate by looking at every subset of the vocabulary; see :func:`search_subsets`.
-
-    >>> from mdsd_core.schemes import WithReplacement
-    >>> round(search_rate([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], WithReplacement(2)), 12)
-    0.86
-    """
-    p, q = check_pair(p, q)
-    return search_subsets(p, draft_sets(*scheme.enumerate(q)))[0]
-
-
 def solve_lp(p: ArrayLike, sets: DraftSets) -> TransportSolution:
     """Maximise the probability that the emitted token is a draft, by HiGHS.
 
@@ -189,7 +147,9 @@ def solve_lp(p: ArrayLike, sets: DraftSets) -> TransportSolution:
     """
     p = check_distribution(p, "p")
     arcs = sets.members != NO_DRAFT
-    _guard(int(arcs.sum()), LP_ARCS, "the LP", "V=300 at n=2, 60 at n=3, 30 at n=4")
+    if arcs.sum() > LP_ARCS:
+        feasible = "V=300 at n=2, 60 at n=3, 30 at n=4"
+        raise ValueError(f"the LP takes at most {LP_ARCS} arcs, got {arcs.sum()}. Feasible: about {feasible}")
     trivial = _without_solver(p, sets)
     if trivial is not None:
         return trivial
@@ -222,100 +182,6 @@ def solve_lp(p: ArrayLike, sets: DraftSets) -> TransportSolution:
             f"while its prices only prove {solution.upper!r}"
         )
     return solution
-
-
-def solve_flow(p: ArrayLike, sets: DraftSets) -> Fraction:
-    """The optimal acceptance rate as a maximum flow, without any rounding.
-
-    Source -> set of drafts (capacity D(S)) -> each of its tokens -> sink (capacity p[x]). A double is an integer times
-    a power of 2, so on a common power of 2 all capacities are integers (of up to 1,100 bits), and Dinic's algorithm on
-    Python's integers is exact.
-
-    Parameters
-    ----------
-    p, sets
-        As for :func:`solve_lp`.
-
-    Returns
-    -------
-    fractions.Fraction
-        The exact value for the doubles given, whose sums are 1 up to rounding only.
-
-    Raises
-    ------
-    ValueError
-        If there are more than :data:`FLOW_ARCS` arcs.
-
-    Examples
-    --------
-    >>> solve_flow([0.75, 0.25], draft_sets([[0, 1], [1, 1]], [0.5, 0.5]))
-    Fraction(3, 4)
-    """
-    p = check_distribution(p, "p")
-    arcs = sets.members != NO_DRAFT
-    _guard(int(arcs.sum()), FLOW_ARCS, "the exact flow", "V=100 at n=2, 20 at n=3, 14 at n=4")
-    shift = 1074  # every double is an integer multiple of 2^-1074
-    supply = [int(Fraction(float(x)) * 2**shift) for x in sets.probability]
-    demand = [int(Fraction(float(x)) * 2**shift) for x in p]
-    members = [[int(x) for x in row[mask]] for row, mask in zip(sets.members, arcs)]
-    return Fraction(max_flow(supply, demand, members), 2**shift)
-
-
-def search_subsets(p: ArrayLike, sets: DraftSets) -> tuple[float, NDArray[np.int64]]:
-    """``1 + min over all H of p(H) - Q(H)``, all 2^V subsets looked at.
-
-    Parameters
-    ----------
-    p, sets
-        As for :func:`solve_lp`.
-
-    Returns
-    -------
-    rate : float
-    subset : ndarray of int64
-        A smallest minimising set, ascending.
-
-    Raises
-    ------
-    ValueError
-        If V is above :data:`SEARCH_TOKENS`.
-
-    Examples
-    --------
-    >>> rate, subset = search_subsets([0.75, 0.25], draft_sets([[0, 1], [1, 1]], [0.5, 0.5]))
-    >>> rate, subset.tolist()
-    (0.75, [1])
-    """
-    p = check_distribution(p, "p")
-    mass = subset_masses(sets, p.size)
-    target = np.zeros(1)
-    for x in p:
-        target = np.concatenate((target, target + x))
-    value = target - mass
-    minimisers = np.flatnonzero(value == value.min())
-    best = int(minimisers[np.argmin(np.bitwise_count(minimisers))])
-    return 1.0 + float(value[best]), np.flatnonzero([best >> x & 1 for x in range(p.size)])
-
-
-def subset_masses(sets: DraftSets, V: int) -> NDArray[np.float64]:
-    """``Q(H)`` for every subset H of the vocabulary, shape [2^V]: H holds token x if bit x of its index is set.
-
-    >>> subset_masses(draft_sets([[0, 1], [1, 1]], [0.5, 0.5]), 2)
-    array([0. , 0. , 0.5, 1. ])
-    """
-    _guard(V, SEARCH_TOKENS, "the search over all subsets", f"V={SEARCH_TOKENS}", "tokens")
-    index = np.where(sets.members == NO_DRAFT, 0, 1 << np.maximum(sets.members, 0)).sum(axis=1)
-    mass = np.zeros(1 << V)
-    mass[index] = sets.probability
-    for x in range(V):  # add the part without x to the part with it
-        halves = mass.reshape(-1, 2, 1 << x)
-        halves[:, 1] += halves[:, 0]
-    return mass
-
-
-def _guard(size: int, limit: int, what: str, feasible: str, unit: str = "arcs") -> None:
-    if size > limit:
-        raise ValueError(f"{what} takes at most {limit} {unit}, got {size}. Feasible: about {feasible}")
 
 
 def _without_solver(p: NDArray[np.float64], sets: DraftSets) -> TransportSolution | None:

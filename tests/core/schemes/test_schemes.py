@@ -17,9 +17,10 @@ from mdsd_core.schemes import (
     odds,
     top_tokens,
 )
-from mdsd_core.transport.oracle.linear_programme import draft_sets, subset_masses
+from mdsd_core.transport.oracle.linear_programme import draft_sets
 from tests.instances import adversarial_pairs, random_pairs
 from tests.laws import all_schemes, conditioned_sets, exact_steps, relative_error, sequential_sets, skewed_weights
+from tests.transport_oracles import subset_masses
 
 DRAFT_LAWS = [q for _, q in random_pairs(11, 25)] + [q for _, q in adversarial_pairs().values()]
 

@@ -8,7 +8,7 @@ import pytest
 
 from mdsd_core.schemes import DistinctConditioned, TopThenSampled, WithoutReplacement, WithReplacement, odds
 from mdsd_core.transport.nest import nested_plan
-from mdsd_core.transport.oracle.linear_programme import draft_sets, search_subsets
+from mdsd_core.transport.oracle.linear_programme import draft_sets
 from mdsd_core.transport.subset import optimal_acceptance
 from tests.core.transport.race_tree import race_marginal
 from tests.instances import (
@@ -21,6 +21,7 @@ from tests.instances import (
     total_variation,
 )
 from tests.laws import sequential_sets
+from tests.transport_oracles import search_subsets
 
 TOLERANCES = (1e-12, 1e-6, 1e-2)
 

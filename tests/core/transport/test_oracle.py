@@ -8,19 +8,18 @@ import pytest
 
 from mdsd_core.schemes import Deterministic, WithoutReplacement, WithReplacement
 from mdsd_core.transport.oracle import linear_programme
-from mdsd_core.transport.oracle.linear_programme import (
-    OracleError,
-    draft_sets,
+from mdsd_core.transport.oracle.linear_programme import OracleError, draft_sets, solve_lp
+from tests import transport_oracles
+from tests.instances import random_pairs, softmax_pair
+from tests.transport_oracles import (
     flow_rate,
     lp_rate,
+    max_flow,
     search_rate,
     search_subsets,
     solve_flow,
-    solve_lp,
     subset_masses,
 )
-from mdsd_core.transport.oracle.max_flow import max_flow
-from tests.instances import random_pairs, softmax_pair
 
 
 def test_plan_of_the_lp_is_a_plan():
@@ -129,7 +128,7 @@ def test_an_infeasible_plan_is_cut_down(monkeypatch):
 
 def test_guards_say_what_is_feasible(monkeypatch):
     monkeypatch.setattr(linear_programme, "LP_ARCS", 1000)
-    monkeypatch.setattr(linear_programme, "FLOW_ARCS", 500)
+    monkeypatch.setattr(transport_oracles, "FLOW_ARCS", 500)
     p, q = softmax_pair(np.random.default_rng(0), 40)
     with pytest.raises(ValueError, match=r"the LP takes at most 1000 arcs, got 1560\. Feasible: about V=300 at n=2"):
         lp_rate(p, q, WithoutReplacement(2))

@@ -13,10 +13,11 @@ from mdsd_core.schemes import (
     greedy,
 )
 from mdsd_core.schemes.without_replacement.race import SMALL, race_steps
-from mdsd_core.transport.oracle.linear_programme import draft_sets, subset_masses
+from mdsd_core.transport.oracle.linear_programme import draft_sets
 from mdsd_core.transport.subset import optimal_acceptance
 from tests.instances import COMPILED
 from tests.laws import all_schemes, conditioned_sets, exact_steps, relative_error, sequential_sets
+from tests.transport_oracles import subset_masses
 
 EXAMPLES = settings(max_examples=60 if COMPILED else 8, deadline=None, derandomize=True)
 

@@ -14,11 +14,12 @@ from mdsd_core.schemes import (
     WithReplacement,
     greedy,
 )
-from mdsd_core.transport.oracle.linear_programme import draft_sets, search_subsets, solve_flow, solve_lp
+from mdsd_core.transport.oracle.linear_programme import draft_sets, solve_lp
 from mdsd_core.transport.order import ratio_order
 from mdsd_core.transport.subset import optimal_acceptance
 from tests.instances import COMPILED, adversarial_pairs, fewer, random_pairs, softmax_pair
 from tests.laws import KINDS, all_schemes, conditioned_sets, race_steps_reference, sequential_sets
+from tests.transport_oracles import search_subsets, solve_flow
 
 ADVERSARIAL = list(adversarial_pairs().values())
 WANTED = 1000 if COMPILED else 30

@@ -11,7 +11,6 @@ from mdsd_core.schemes import (
     WithReplacement,
     greedy,
 )
-from mdsd_core.transport.oracle.linear_programme import lp_rate
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import verifier
 from mdsd_study.analysis.draft_design import (
@@ -26,6 +25,7 @@ from mdsd_study.analysis.draft_design import (
     regret,
     tempered,
 )
+from tests.transport_oracles import lp_rate
 
 
 def test_tempered_is_a_softmax_at_another_temperature():
