@@ -7,20 +7,17 @@ from numpy.typing import NDArray
 
 from mdsd_core._jit import kernel
 from mdsd_core.transport.nest.chain import (
-    CHAIN,
-    REPAIRS,
-    SCAN,
-    SLOTS,
-    TOP,
-    WALK_GROUP,
+    BLOCK,
+    PROGRESS,
     Agenda,
     Nest,
     States,
+    Workspace,
     fill_blocks,
 )
 from mdsd_core.transport.nest.contacts import Points, fill_sag, find_blocks, push_blocks
-from mdsd_core.transport.nest.groups import Groups, new_scratch
-from mdsd_core.transport.nest.states import Floats, Law, Tokens, new_state
+from mdsd_core.transport.nest.groups import Problem
+from mdsd_core.transport.nest.states import Floats, Scratch, new_states
 
 #: After a search that found nothing, a block is let pass so many times what was short.
 _PATIENCE = 2.0
@@ -73,9 +70,8 @@ def build_nest(
     r: Floats,
     steps: Floats,
     contacts: NDArray[np.int64],
-    tokens: Tokens,
-    law: Law,
-    groups: Groups,
+    problem: Problem,
+    scratch: Scratch,
     tolerance: float,
     limit: int,
 ) -> tuple[Nest, NestedWork]:
@@ -86,73 +82,80 @@ def build_nest(
     r, steps : ndarray, shape [m]
         The law asked for, in the base polytope of Q, and dQ.
     contacts : ndarray of int64
-        The prefixes, from 0 to m, where r has mass Q. Between two neighbours the nest is one component.
-    tokens, law, groups
+        The prefixes, from 0 to m, where r has mass Q.
+    problem : Problem
         As left by the first pass.
+    scratch : Scratch
+        To be overwritten.
     tolerance : float
         The mass by which a prefix may fall short.
     limit : int
         Steps after which the tolerance grows tenfold, and again after every quarter more.
     """
-    m, count = r.size, groups.edge.size - 1
-    nest = new_nest(m)
-    agenda = Agenda(
-        r=r,
-        goal=np.concatenate(([0.0], np.cumsum(r))),
-        block=np.empty((m, 4), dtype=np.int64),
-        measure=np.empty((m, 4)),
-        counts=np.zeros(10, dtype=np.int64),
-    )
-    agenda.counts[WALK_GROUP] = -1
-    state = (2, law.drafts + 1, law.time.size)
-    spans = groups.of[contacts[1:] - 1] - groups.of[contacts[:-1]] + 1
-    above, fade = np.empty((int(spans.max()), *state)), np.empty_like(groups.decay)
-    states = States(new_state(law), new_state(law), new_state(law), above, np.empty(count), fade)
-    points = Points(
-        rank=np.empty(m + 1, dtype=np.int64),
-        push=np.empty(m + 1),
-        gap=np.empty(m + 1),
-        vertex=np.empty(m + 1, dtype=np.int64),
-        rest=np.empty(count),
-        edge_push=np.empty(count),
-        edge_gap=np.empty(count),
-        fine=np.empty(count, dtype=np.bool_),
-        sag=np.empty(count),
-        projection=np.empty((4, *state[1:])),
-    )
-    fill_sag(r, tokens, groups, points.sag)
-    scratch, series = new_scratch(law), np.zeros((4, law.degree + 1, law.spread + 1, 4))
-    held = np.empty((4, *state))
-    now, next_limit = tolerance, limit
-    rest = (tokens, law, groups, scratch, series)
-    k = fill_blocks(steps, contacts, now, nest, agenda, states, held, *rest)
+    agenda = _new_agenda(r, steps, contacts, tolerance, limit)
+    work = Workspace(new_nest(r.size), agenda, _new_shared_states(contacts, problem), scratch)
+    progress = agenda.progress[0]
+    points = None
+    k = fill_blocks(problem, work)
     while k >= 0:
-        if agenda.counts[CHAIN] + agenda.counts[SCAN] > next_limit:
-            now, next_limit = 10.0 * now, next_limit + max(limit // 4, 1)
-            k = fill_blocks(steps, contacts, now, nest, agenda, states, held, *rest)
+        if progress.chain_steps + progress.scan_steps > progress.limit:
+            progress.tolerance *= 10.0
+            progress.limit += max(limit // 4, 1)
+            k = fill_blocks(problem, work)
             continue
-        if agenda.counts[SLOTS] == held.shape[0]:
-            held = np.concatenate((held, np.empty_like(held)))
-        k = _split_blocks(k, steps, contacts, now, next_limit, nest, agenda, states, held, points, *rest)
-    chain, scan, repairs = (int(agenda.counts[i]) for i in (CHAIN, SCAN, REPAIRS))
-    return nest, NestedWork(chain, scan, repairs, now, next_limit > limit)
+        if points is None:
+            points = _new_points(r, problem)
+        held = work.states.held
+        if progress.slots == held.shape[0]:
+            work = work._replace(states=work.states._replace(held=np.concatenate((held, np.empty_like(held)))))
+        k = _split_blocks(k, points, problem, work)
+    chain, scan, repairs = (int(progress[name]) for name in ("chain_steps", "scan_steps", "repairs"))
+    return work.nest, NestedWork(chain, scan, repairs, float(progress.tolerance), bool(progress.limit > limit))
+
+
+def _new_agenda(r: Floats, steps: Floats, contacts: NDArray[np.int64], tolerance: float, limit: int) -> Agenda:
+    progress = np.zeros(1, PROGRESS).view(np.recarray)
+    progress.walk_group, progress.tolerance, progress.limit = -1, tolerance, limit
+    goal = np.concatenate(([0.0], np.cumsum(r)))
+    return Agenda(steps, r, goal, contacts, np.recarray(r.size, BLOCK), progress)
+
+
+def _new_shared_states(contacts: NDArray[np.int64], problem: Problem) -> States:
+    law, groups = problem.law, problem.groups
+    spans = groups.of[contacts[1:] - 1] - groups.of[contacts[:-1]] + 1
+    context, base, prefix = new_states(law, 3)
+    held, above = new_states(law, 4), new_states(law, int(spans.max()))
+    return States(context, base, prefix, held, above, np.empty_like(groups.survival), np.empty_like(groups.decay))
+
+
+def _new_points(r: Floats, problem: Problem) -> Points:
+    m, (count, J) = r.size, problem.groups.decay.shape
+    sag = np.empty(count)
+    fill_sag(r, problem.tokens, problem.groups, sag)
+    rank, vertex = np.empty((2, m + 1), np.int64)
+    push, gap = np.empty((2, m + 1))
+    rest, edge_push, edge_gap = np.empty((3, count))
+    fine, projection = np.empty(count, np.bool_), np.empty((4, problem.law.drafts + 1, J))
+    return Points(rank, push, gap, vertex, rest, edge_push, edge_gap, fine, sag, projection)
 
 
 @kernel
-def _split_blocks(
-    k, steps, contacts, tolerance, limit, nest, agenda, states, held, points, tokens, law, groups, scratch, series
-):
+def _split_blocks(k, points, problem, work):
     """Split the block in hand, whose prefix k falls short, and fill on, as often as slots and steps allow.
 
     Returns -1, or the prefix that falls short now. Small vocabularies never come here, and need not compile it.
     """
-    count = agenda.counts
-    while k >= 0 and count[SLOTS] < held.shape[0] and count[CHAIN] + count[SCAN] <= limit:
-        y, kept = find_blocks(k, tolerance, limit, nest, agenda, states, points, tokens, law, groups, scratch, series)
+    progress = work.agenda.progress[0]
+    while (
+        k >= 0
+        and progress.slots < work.states.held.shape[0]
+        and progress.chain_steps + progress.scan_steps <= progress.limit
+    ):
+        y, kept = find_blocks(k, points, problem, work)
         if kept > 2:
-            push_blocks(y, kept, nest, agenda, states, held, points, tokens, law, groups, scratch, series)
+            push_blocks(y, kept, points, problem, work)
         elif kept == 2:  # the block lacks what it cannot get: let that pass
-            block = agenda.measure[count[TOP] - 1]
-            block[2] = _PATIENCE * max(block[2], block[3] / tolerance)
-        k = fill_blocks(steps, contacts, tolerance, nest, agenda, states, held, tokens, law, groups, scratch, series)
+            block = work.agenda.stack[progress.blocks - 1]
+            block.patience = _PATIENCE * max(block.patience, block.short / progress.tolerance)
+        k = fill_blocks(problem, work)
     return k

@@ -8,10 +8,10 @@ settled. As long as every token x of the block nests around all of [s, x), from 
 which is linear in F = F_x. The segments of x are (s, F) and (x, 1 - F). If all F lie in [0, 1], the nest realises r.
 F < 0 says that some ancestor inside the block has to hold several blocks side by side: then
 :mod:`mdsd_core.transport.nest.search` finds it, and its blocks are filled one by one. What is still outside [0, 1]
-is clipped; the marginal of the clipped rule is the same expression, and it is the one that is recorded.
+is clipped; the marginal of the clipped nest is the same expression, and it is the one that is recorded.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from mdsd_core.transport.nest.series import (
 )
 from mdsd_core.transport.nest.states import (
     Floats,
+    Scratch,
     alone,
     coefficient,
     copy_state,
@@ -42,10 +43,23 @@ from mdsd_core.transport.nest.states import (
 #: Groups between two looks at the prefixes further in, and how many of them are looked at.
 _STRIDE, _SAMPLES = 8, 12
 
-# places in Agenda.counts
-TOP, SLOTS, PARTS, COMPONENT, INNER, WALK_GROUP, WALK_RANK, CHAIN, SCAN, REPAIRS = range(10)
-# places in the array of series
-PAIR, STEP, TABLE, WALKER = range(4)
+#: A block on the stack: the ranks ``first:last``; `holder`, the token that holds it, at `inclusion`; `slot`, where the
+#: state of the ancestors without the holder is held (both -1: no ancestors); `outside`, the `survival` of later ranks
+#: that are not included at all; `patience`, how many times the tolerance may be missed; `short`, what was missed when
+#: the chain stopped.
+BLOCK = np.dtype(
+    [(name, np.int64) for name in ("first", "last", "slot", "holder")]
+    + [(name, np.float64) for name in ("inclusion", "outside", "patience", "short")]
+)
+
+#: How far the work has come: blocks on the stack, slots in use, parts written, components begun; `inner`, the token
+#: after which a prefix is known to fall short; the group and the prefix where the walker stands (see :func:`walk`);
+#: steps of the chain, steps of scans and repairs so far; and what holds now, the limit on steps and the tolerance.
+PROGRESS = np.dtype(
+    [(name, np.int64) for name in ("blocks", "slots", "parts", "components", "inner", "walk_group", "walk_rank")]
+    + [(name, np.int64) for name in ("chain_steps", "scan_steps", "repairs", "limit")]
+    + [("tolerance", np.float64)]
+)
 
 
 class Nest(NamedTuple):
@@ -79,37 +93,26 @@ class Nest(NamedTuple):
 
 
 class Agenda(NamedTuple):
-    """What is to be realised, and the stack of blocks still to be filled.
+    """What is to be realised, and what of it is still to be done.
 
     Attributes
     ----------
-    r, goal : ndarray, shape [m] and [m + 1]
-        The law asked for, and its partial sums.
-    block : ndarray of int64, shape [m, 4]
-        Blocks: first rank, last rank + 1, slot of the state held for it (-1: it has no ancestors), and the token that
-        holds it, which is not in that state.
-    measure : ndarray, shape [m, 4]
-        Likewise: `survival` of the later ranks that are not included at all, inclusion of the token that holds the
-        block, how many times the tolerance is let pass, and what was short when the chain broke off.
-    counts : ndarray of int64, shape [10]
-        Blocks on the stack, slots in use, parts, components done; the token after which a prefix is known to fall
-        short; where the walker stands (see :func:`walk`); steps of the chain, steps of scans, repairs.
+    steps, r, goal : ndarray, shape [m], [m] and [m + 1]
+        dQ, the law asked for, and its partial sums.
+    contacts : ndarray of int64
+        The prefixes, from 0 to m, where r has mass Q. Between two neighbours the nest is one *component*.
+    stack : recarray of BLOCK, shape [m]
+        The blocks still to be filled, the next one last.
+    progress : recarray of PROGRESS, shape [1]
+        Counters.
     """
 
+    steps: Floats
     r: Floats
     goal: Floats
-    block: NDArray[np.int64]
-    measure: Floats
-    counts: NDArray[np.int64]
-
-
-class Block(NamedTuple):
-    """The ranks ``first:last``; the `survival` of later ranks not included at all; True if it has no ancestors."""
-
-    first: int
-    last: int
-    outside: float
-    root: bool
+    contacts: NDArray[np.int64]
+    stack: Any
+    progress: Any
 
 
 class States(NamedTuple):
@@ -123,6 +126,8 @@ class States(NamedTuple):
         The prefix [0, first) of the block in hand.
     prefix : ndarray, shape [2, n + 1, J]
         Another prefix.
+    held : ndarray, shape [S, 2, n + 1, J]
+        The ancestors of blocks on the stack; blocks of one holder share a slot.
     above : ndarray, shape [A, 2, n + 1, J]
         The ancestors as they were when the chain came to group u, at ``u % A``: A is the most groups a block spans.
     reach, fade : ndarray, shape [G] and [G, J]
@@ -132,107 +137,117 @@ class States(NamedTuple):
     context: Floats
     base: Floats
     prefix: Floats
+    held: Floats
     above: Floats
     reach: Floats
     fade: Floats
 
 
+class Workspace(NamedTuple):
+    """What the kernels write to while they build a nest."""
+
+    nest: Nest
+    agenda: Agenda
+    states: States
+    scratch: Scratch
+
+
+@inner_kernel
+def set_block(block, first, last, slot, holder, inclusion, outside):
+    """Write a block of the stack."""
+    block.first, block.last, block.slot, block.holder = first, last, slot, holder
+    block.inclusion, block.outside, block.patience, block.short = inclusion, outside, 1.0, 0.0
+
+
+@inner_kernel
+def free_slot(top, agenda):
+    """Give back the slot of block `top` of the stack if no block below it uses the same."""
+    slot = agenda.stack[top].slot
+    if slot >= 0 and (top == 0 or agenda.stack[top - 1].slot != slot):
+        agenda.progress[0].slots = slot
+
+
 @outer_kernel
-def fill_blocks(steps, contacts, tolerance, nest, agenda, states, held, tokens, law, groups, scratch, series):
+def fill_blocks(problem, work):
     """Fill blocks until none is left (-1), or until a prefix k falls short by more than the tolerance (k).
 
     In the second case the block in hand stays on the stack, and ``states.above`` and ``nest.share`` tell how far it
     got.
     """
-    count = agenda.counts
+    law, tokens, groups = problem
+    nest, agenda, states, scratch = work
+    progress = agenda.progress[0]
     while True:
-        if count[TOP] == 0:
-            if count[COMPONENT] == contacts.size - 1:
+        # the next block: the top of the stack, or else the next component
+        if progress.blocks == 0:
+            if progress.components == agenda.contacts.size - 1:
                 return -1
-            first, last = contacts[count[COMPONENT]], contacts[count[COMPONENT] + 1]
-            count[COMPONENT] += 1
+            first, last = agenda.contacts[progress.components], agenda.contacts[progress.components + 1]
+            progress.components += 1
             if last == first + 1:  # strict priority
-                nest.base[first], nest.share[first], nest.marginal[first] = first, 0.0, steps[first]
+                nest.base[first], nest.share[first], nest.marginal[first] = first, 0.0, agenda.steps[first]
                 continue
             u = groups.of[last - 1]
-            agenda.block[0, 0], agenda.block[0, 1], agenda.block[0, 2], agenda.block[0, 3] = first, last, -1, -1
-            agenda.measure[0, 0] = groups.after[u + 1] + mass_between(last, groups.edge[u + 1], tokens)
-            agenda.measure[0, 1], agenda.measure[0, 2] = 0.0, 1.0
-            count[TOP] = 1
-        top = count[TOP] - 1
-        slot, holder = agenda.block[top, 2], agenda.block[top, 3]
-        if slot < 0:
+            outside = groups.after[u + 1] + mass_between(last, groups.edge[u + 1], tokens)
+            set_block(agenda.stack[0], first, last, -1, -1, 0.0, outside)
+            progress.blocks = 1
+        top = progress.blocks - 1
+        block = agenda.stack[top]
+        # the state of its ancestors
+        if block.slot < 0:
             set_empty(states.context, 0.0)
         else:
-            copy_state(held[slot], states.context)
-            survival, bonus = tokens.survival[holder], tokens.bonus[holder]
+            copy_state(states.held[block.slot], states.context)
+            survival, bonus = tokens.survival[block.holder], tokens.bonus[block.holder]
             fill_arrivals(survival, law, scratch.gone, scratch.left)
-            multiply_token(
-                states.context, agenda.measure[top, 1], law.race * survival, bonus, scratch.gone, scratch.left
-            )
-        k = _fill_block(tolerance, nest, agenda, states, tokens, law, groups, scratch, series)
+            multiply_token(states.context, block.inclusion, law.race * survival, bonus, scratch.gone, scratch.left)
+        # its tokens
+        k = _fill_block(block, problem, work)
         if k >= 0:
             return k
-        count[TOP] = top
-        if slot >= 0 and (top == 0 or agenda.block[top - 1, 2] != slot):
-            count[SLOTS] = slot
+        progress.blocks = top
+        free_slot(top, agenda)
 
 
 @inline_kernel
-def _fill_block(tolerance, nest, agenda, states, tokens, law, groups, scratch, series):
-    """Fill the block on top of the stack; returns the prefix that falls short, or -1."""
-    top = agenda.counts[TOP] - 1
-    block = Block(agenda.block[top, 0], agenda.block[top, 1], agenda.measure[top, 0], agenda.block[top, 2] < 0)
-    allowed = agenda.measure[top, 2] * tolerance
+def _fill_block(block, problem, work):
+    """Fill a block from the last group to the first; returns the prefix that falls short, or -1."""
+    law, tokens, groups = problem
+    nest, agenda, states, scratch = work
+    progress = agenda.progress[0]
     low, high = groups.of[block.first], groups.of[block.last - 1]
     if low < high:
-        prefix_state(block.first, states.base, tokens, law, groups, scratch, series[PAIR])
-        _fill_reach(block.first, low, high, states, tokens, law, groups, scratch)
+        prefix_state(block.first, states.base, problem, scratch)
+        _fill_reach(block.first, low, high, problem, states, scratch)
     fill_arrivals(block.outside, law, scratch.gone, scratch.outer)
-    short = 0.0
+    short, allowed = 0.0, block.patience * progress.tolerance
     for u in range(high, low - 1, -1):
         begin, end = max(block.first, groups.edge[u]), min(block.last, groups.edge[u + 1])
         copy_state(states.context, states.above[u % states.above.shape[0]])
         for x in range(begin, end):
             nest.base[x], nest.parts[x] = block.first, 0
-        agenda.counts[CHAIN] += end - begin
+        progress.chain_steps += end - begin
         if alone(begin, tokens):
-            short = _fill_single(u, begin, low, short, block, nest, agenda, states, tokens, law, groups, scratch)
+            short = _fill_single(begin, short, block, problem, work)
             k = begin if short > allowed and block.first < begin < block.last - 1 else -1
         else:
-            short, k = _fill_group(
-                u,
-                begin,
-                end,
-                low,
-                high,
-                short,
-                allowed,
-                block,
-                nest,
-                agenda,
-                states,
-                tokens,
-                law,
-                groups,
-                scratch,
-                series,
-            )
+            short, k = _fill_group(u, begin, end, short, block, problem, work)
         if k >= 0:
-            agenda.counts[INNER], agenda.measure[top, 3] = k + 1, short
+            progress.inner, block.short = k + 1, short
             return k
         if (high - u) % _STRIDE == _STRIDE - 1:
-            k = _broken_prefix(u, low, allowed, block, agenda, states, law, groups, scratch)
+            k = _broken_prefix(u, block, problem, work)
             if k >= 0:
-                agenda.counts[INNER], agenda.measure[top, 3] = begin, allowed
+                progress.inner, block.short = begin, allowed
                 return k
     nest.share[block.first] = 0.0
     return -1
 
 
 @inner_kernel
-def _fill_reach(first, low, high, states, tokens, law, groups, scratch):
+def _fill_reach(first, low, high, problem, states, scratch):
     """For all groups of a block but the last: `survival` of the ranks up to its end, and the exponentials."""
+    law, tokens, groups = problem
     states.reach[low] = mass_between(first, groups.edge[low + 1], tokens)
     fill_arrivals(states.reach[low], law, scratch.gone, states.fade[low])
     for u in range(low + 1, high):
@@ -242,16 +257,19 @@ def _fill_reach(first, low, high, states, tokens, law, groups, scratch):
 
 
 @inner_kernel
-def _fill_single(u, x, low, short, block, nest, agenda, states, tokens, law, groups, scratch):
+def _fill_single(x, short, block, problem, work):
     """Solve for a token that stands alone; returns what is short with it."""
-    survival, bonus, weight = tokens.survival[x], tokens.bonus[x], scratch.weight
+    law, tokens, groups = problem
+    nest, agenda, states, scratch = work
+    u, weight = groups.of[x], scratch.weight  # weight: [J]
+    survival, bonus = tokens.survival[x], tokens.bonus[x]
     fill_arrivals(survival, law, scratch.gone, scratch.left)
     for j in range(weight.size):
         weight[j] = law.weight[j] * scratch.outer[j] * scratch.gone[j]
     top, rate = law.drafts - 1, law.race * block.outside + bonus
     up = coefficient(groups.state[u], states.context, top, rate, weight)
     lo, share = up, 0.0
-    if u > low:
+    if u > groups.of[block.first]:
         multiply_row(weight, states.fade[u - 1])
         lo = coefficient(states.base, states.context, top, rate + law.race * states.reach[u - 1], weight)
     if up > lo:
@@ -263,14 +281,15 @@ def _fill_single(u, x, low, short, block, nest, agenda, states, tokens, law, gro
 
 
 @inner_kernel
-def _fill_group(
-    u, begin, end, low, high, short, allowed, block, nest, agenda, states, tokens, law, groups, scratch, series
-):
+def _fill_group(u, begin, end, short, block, problem, work):
     """Solve for the ranks ``begin:end`` of group u; returns what is short with them, and the rank that is, or -1."""
-    E, G, table = series[PAIR], series[STEP], series[TABLE]
+    law, tokens, groups = problem
+    nest, agenda, states, scratch = work
+    E, G, table = scratch.pair, scratch.step, scratch.table  # [degree + 1, spread + 1, 4]
+    portion, weight = scratch.portion, scratch.weight  # [J]
+    # the series of the ranks before `end` (upper) and before `begin` (lower), and the base factor of begin:end
     set_one(E, G)
     mass, before = groups.survival[u], 0.0
-    portion = scratch.portion
     if begin == groups.edge[u] and end == groups.edge[u + 1]:
         copy_half(groups.full[u], UPPER, E, UPPER)
         for j in range(portion.size):
@@ -278,29 +297,30 @@ def _fill_group(
     else:
         mass, before = mass_between(begin, end, tokens), mass_between(groups.edge[u], begin, tokens)
         fill_arrivals(mass, law, scratch.gone, portion)
-        walk(u, begin, agenda.counts, tokens, groups, series)
-        copy_half(series[WALKER], UPPER, E, UPPER)
-        copy_half(series[WALKER], UPPER, E, LOWER)
+        walk(u, begin, agenda.progress[0], tokens, groups, scratch)
+        copy_half(scratch.walker, UPPER, E, UPPER)
+        copy_half(scratch.walker, UPPER, E, LOWER)
         include_full(E, G, begin, end, tokens, 1.0, 0.0)
-    if u == high and block.root:  # nothing but prefixes is included: as in the first pass
+    # the upper table
+    if u == groups.of[block.last - 1] and block.slot < 0:  # only prefixes are included: as in the first pass
         copy_half(groups.table[u], UPPER, table, UPPER)
     else:
         fill_arrivals(before, law, scratch.gone, scratch.left)
         for j in range(portion.size):
-            scratch.weight[j] = law.weight[j] * scratch.outer[j] * scratch.left[j] * portion[j]
+            weight[j] = law.weight[j] * scratch.outer[j] * scratch.left[j] * portion[j]
         rate = law.race * (block.outside + before + mass)
-        context, state = states.context, groups.state[u]
-        fill_table(table, UPPER, state, context, law.drafts, rate, scratch.weight, law, scratch.rows)
-    if u == low:
+        fill_table(table, UPPER, groups.state[u], states.context, law.drafts, rate, weight, law, scratch.rows)
+    # the lower table
+    if u == groups.of[block.first]:
         copy_half(table, UPPER, table, LOWER)
     else:
         for j in range(portion.size):
-            scratch.weight[j] = law.weight[j] * scratch.outer[j] * states.fade[u - 1, j] * portion[j]
+            weight[j] = law.weight[j] * scratch.outer[j] * states.fade[u - 1, j] * portion[j]
         rate = law.race * (block.outside + states.reach[u - 1] + mass)
-        fill_table(table, LOWER, states.base, states.context, law.drafts, rate, scratch.weight, law, scratch.rows)
-    size, slope, share, marginal = tokens.size, tokens.slope, nest.share, nest.marginal
-    below = block.last - 1
-    short, k = descend(E, G, table, begin, end, size, slope, agenda.r, share, marginal, short, allowed, below)
+        fill_table(table, LOWER, states.base, states.context, law.drafts, rate, weight, law, scratch.rows)
+    # the chain, and what it makes of the ancestors
+    allowed = block.patience * agenda.progress[0].tolerance
+    short, k = descend(begin, end, short, allowed, block.last - 1, agenda.r, tokens, nest, scratch)
     if k > block.first:
         return short, k
     multiply_series(states.context, E, LOWER, law.race * mass, portion, law, scratch.factor)
@@ -308,34 +328,38 @@ def _fill_group(
 
 
 @inner_kernel
-def walk(u, k, count, tokens, groups, series):
+def walk(u, k, progress, tokens, groups, scratch):
     """Bring the walker, a series that stays between calls, to the prefix [0, k) inside group u.
 
     Blocks are filled in ascending order where they have no ancestors: it mostly has only a few steps to go.
+    ``scratch.step`` must hold no token.
     """
-    if count[WALK_GROUP] != u or count[WALK_RANK] > k:
-        set_one(series[WALKER], series[STEP])
-        count[WALK_GROUP], count[WALK_RANK] = u, groups.edge[u]
-    include_full(series[WALKER], series[STEP], count[WALK_RANK], k, tokens, 1.0, 0.0)
-    count[WALK_RANK] = k
+    if progress.walk_group != u or progress.walk_rank > k:
+        set_one(scratch.walker, scratch.step)
+        progress.walk_group, progress.walk_rank = u, groups.edge[u]
+    include_full(scratch.walker, scratch.step, progress.walk_rank, k, tokens, 1.0, 0.0)
+    progress.walk_rank = k
 
 
 @inner_kernel
-def _broken_prefix(u, low, allowed, block, agenda, states, law, groups, scratch):
-    """A prefix, out of a few that end where groups begin, with a gap below -allowed after group u; -1 if there is none.
+def _broken_prefix(u, block, problem, work):
+    """A prefix, out of a few that end where groups begin, with too low a gap after group u; -1 if there is none.
 
     The chain would find it too, but only when it has come down to it.
     """
+    law, groups = problem.law, problem.groups
+    agenda, states, scratch = work.agenda, work.states, work.scratch
+    low, progress = groups.of[block.first], agenda.progress[0]
     if u <= low:
         return -1
     start = value(states.base, states.context, block.outside + states.reach[u - 1], law, scratch)
     stride = max((u - low) // _SAMPLES, 1)
     rest = block.outside
-    worst, lowest = -1, -allowed
+    worst, lowest = -1, -block.patience * progress.tolerance
     for v in range(u - 1, low, -1):
         rest += groups.survival[v]
         if (u - v) % stride == 0:
-            agenda.counts[SCAN] += 1
+            progress.scan_steps += 1
             k = groups.edge[v]
             reached = value(groups.state[v], states.context, rest, law, scratch)
             gap = agenda.goal[k] - agenda.goal[block.first] - (reached - start)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdsd_core._jit import inner_kernel, kernel
-from mdsd_core.transport.nest.chain import CHAIN, INNER, PAIR, PARTS, REPAIRS, SCAN, SLOTS, STEP, TABLE, TOP
+from mdsd_core.transport.nest.chain import free_slot, set_block
 from mdsd_core.transport.nest.groups import (
     derivative,
     fill_value_table,
@@ -65,8 +65,10 @@ class Points(NamedTuple):
 
 
 @inner_kernel
-def _fill_projection(y, context, projection, tokens, law, gone, left):
+def _fill_projection(y, projection, problem, work):
     """Rows 0 and 1 belong to P and D for y not included, rows 2 and 3 to P and D for the derivative by F_y."""
+    law, tokens, _ = problem
+    context, gone, left = work.states.context, work.scratch.gone, work.scratch.left
     fill_arrivals(tokens.survival[y], law, gone, left)
     bonus = tokens.bonus[y]
     for i in range(law.drafts + 1):
@@ -96,17 +98,19 @@ def _project(state, projection, left, rate, own):
 
 
 @inner_kernel
-def _scan_edges(y, first, outside, agenda, states, points, tokens, law, groups, scratch):
-    """The points of the prefixes that end between `first` and y where a group begins."""
-    _fill_projection(y, states.context, points.projection, tokens, law, scratch.gone, scratch.left)
-    low, high = groups.of[first], groups.of[y]
-    rest = outside + mass_between(groups.edge[high], y, tokens)
+def _scan_edges(y, block, points, problem, work):
+    """The points of the prefixes that end between the first rank of the block and y where a group begins."""
+    law, tokens, groups = problem
+    agenda, scratch = work.agenda, work.scratch
+    _fill_projection(y, points.projection, problem, work)
+    low, high = groups.of[block.first], groups.of[y]
+    rest = block.outside + mass_between(groups.edge[high], y, tokens)
     fill_arrivals(rest, law, scratch.gone, scratch.left)
     own = law.race * tokens.survival[y]
     for u in range(high, low - 1, -1):
         points.rest[u] = rest
-        if first < groups.edge[u] < y:
-            agenda.counts[SCAN] += 1
+        if block.first < groups.edge[u] < y:
+            agenda.progress[0].scan_steps += 1
             reached, push = _project(groups.state[u], points.projection, scratch.left, law.race * rest, own)
             points.edge_push[u] = push
             points.edge_gap[u] = agenda.goal[groups.edge[u]] - reached
@@ -116,28 +120,32 @@ def _scan_edges(y, first, outside, agenda, states, points, tokens, law, groups, 
 
 
 @inner_kernel
-def _fill_point(i, k, state, y, rest, agenda, states, points, tokens, law, scratch):
+def _fill_point(i, k, state, y, rest, points, problem, work):
     """Enter prefix k, given its state, as point i; its gap lacks the constant of prefix `first`."""
-    agenda.counts[SCAN] += 1
+    law, tokens, _ = problem
+    context, agenda, scratch = work.states.context, work.agenda, work.scratch
+    agenda.progress[0].scan_steps += 1
     points.rank[i] = k
-    points.push[i] = derivative(y, state, states.context, rest, tokens, law, scratch)
-    points.gap[i] = agenda.goal[k] - value(state, states.context, rest + tokens.survival[y], law, scratch)
+    points.push[i] = derivative(y, state, context, rest, tokens, law, scratch)
+    points.gap[i] = agenda.goal[k] - value(state, context, rest + tokens.survival[y], law, scratch)
 
 
 @inner_kernel
-def _fill_inner_points(i, u, begin, end, y, agenda, states, points, tokens, law, groups, scratch, series):
+def _fill_inner_points(i, u, begin, end, y, points, problem, work):
     """Enter the prefixes k with ``begin < k < end`` inside group u as points i, i + 1, ...; returns the next i."""
-    E, G, table = series[PAIR], series[STEP], series[TABLE]
+    law, tokens, groups = problem
+    context, agenda, scratch = work.states.context, work.agenda, work.scratch
+    E, G, table = scratch.pair, scratch.step, scratch.table
     state, rest = groups.state[u], points.rest[u]
-    fill_value_table(table, UPPER, state, states.context, rest + tokens.survival[y], law, scratch)
+    fill_value_table(table, UPPER, state, context, rest + tokens.survival[y], law, scratch)
     fill_derivative_weight(y, rest, tokens, law, scratch.gone, scratch.left, scratch.weight)
     rate = law.race * rest + tokens.bonus[y]
-    fill_table(table, LOWER, state, states.context, law.drafts - 1, rate, scratch.weight, law, scratch.rows)
+    fill_table(table, LOWER, state, context, law.drafts - 1, rate, scratch.weight, law, scratch.rows)
     set_one(E, G)
     include_full(E, G, groups.edge[u], begin, tokens, 1.0, 1.0)
     reached, push = apply(table, E)
     for k in range(begin + 1, end):
-        agenda.counts[SCAN] += 1
+        agenda.progress[0].scan_steps += 1
         more, further = advance(E, G, table, tokens.size[k - 1], tokens.slope[k - 1], 1.0, 1.0, 0.0)
         reached += more
         push += further
@@ -149,14 +157,16 @@ def _fill_inner_points(i, u, begin, end, y, agenda, states, points, tokens, law,
 
 
 @inner_kernel
-def _collect(y, first, outside, nest, agenda, states, points, tokens, law, groups, scratch, series):
+def _collect(y, block, points, problem, work):
     """Put the points in order: `first`, ends of groups, all ranks of fine groups, y. Returns how many there are.
 
     Gaps are relative to that of `first`; the gap of y is where the chain has put it: its own, less what was clipped.
     """
+    _, tokens, groups = problem
+    states, first = work.states, block.first
     low, high = groups.of[first], groups.of[y]
-    rest = outside + mass_across(first, y, tokens, groups)
-    _fill_point(0, first, states.base, y, rest, agenda, states, points, tokens, law, scratch)
+    rest = block.outside + mass_across(first, y, tokens, groups)
+    _fill_point(0, first, states.base, y, rest, points, problem, work)
     count = 1
     for u in range(low, high + 1):
         begin, end = max(first, groups.edge[u]), min(y, groups.edge[u + 1])
@@ -165,28 +175,16 @@ def _collect(y, first, outside, nest, agenda, states, points, tokens, law, group
             points.push[count], points.gap[count] = points.edge_push[u], points.edge_gap[u]
             count += 1
         if points.fine[u] and end - begin > 1:
-            count = _fill_inner_points(
-                count, u, begin, end, y, agenda, states, points, tokens, law, groups, scratch, series
-            )
-    prefix_state(y, states.prefix, tokens, law, groups, scratch, series[PAIR])
-    _fill_point(count, y, states.prefix, y, outside, agenda, states, points, tokens, law, scratch)
+            count = _fill_inner_points(count, u, begin, end, y, points, problem, work)
+    prefix_state(y, states.prefix, problem, work.scratch)
+    _fill_point(count, y, states.prefix, y, block.outside, points, problem, work)
     start = points.gap[0]
     for i in range(count + 1):
         points.gap[i] -= start
         if i > 0:
             points.push[i] = max(points.push[i], points.push[i - 1])  # q-convexity, against rounding
-    points.gap[count] = nest.share[y] * (points.push[count] - points.push[0])
+    points.gap[count] = work.nest.share[y] * (points.push[count] - points.push[0])
     return count + 1
-
-
-@inner_kernel
-def _lowest(count, gap):
-    """The index of the smallest gap."""
-    best = 0
-    for i in range(count):
-        if gap[i] < gap[best]:
-            best = i
-    return best
 
 
 @inner_kernel
@@ -272,62 +270,65 @@ def _mark_fine(count, kept, drop, points, groups):
 
 
 @inner_kernel
-def find_blocks(k, tolerance, limit, nest, agenda, states, points, tokens, law, groups, scratch, series):
+def find_blocks(k, points, problem, work):
     """Find the token that has to hold several blocks, as a prefix k of the block on top of the stack falls short.
 
     Returns the token and the number of vertices, one more than that of its blocks: 2 if nothing was found that matters,
-    0 if the search was given up because there were more than `limit` steps in all.
+    0 if the search was given up because of the limit on steps.
     """
-    top = agenda.counts[TOP] - 1
-    first, last, outside = agenda.block[top, 0], agenda.block[top, 1], agenda.measure[top, 0]
-    prefix_state(first, states.base, tokens, law, groups, scratch, series[PAIR])
-    inner = agenda.counts[INNER]
+    groups, states, progress = problem.groups, work.states, work.agenda.progress[0]
+    block = work.agenda.stack[progress.blocks - 1]
+    drop = _DROP * progress.tolerance
+    prefix_state(block.first, states.base, problem, work.scratch)
+    inner = progress.inner
     while True:
-        y = outermost_broken(
-            k, inner, first, last, outside, tolerance, nest, agenda, states, tokens, law, groups, scratch, series
-        )
-        fill_context(y, last, nest, states, tokens, law, groups, scratch, series)
-        _scan_edges(y, first, outside, agenda, states, points, tokens, law, groups, scratch)
-        low = groups.of[first]
-        for u in range(low, groups.of[y] + 1):
-            points.fine[u] = False
+        # the token, its ancestors, and the points of its minorant at the ends of groups
+        y = outermost_broken(k, inner, block, problem, work)
+        fill_context(y, block.last, problem, work)
+        _scan_edges(y, block, points, problem, work)
+        points.fine[groups.of[block.first] : groups.of[y] + 1] = False
         points.fine[groups.of[k]] = True
+        # the minorant: coarse, then with all ranks of the groups that may matter
         broken, kept = -1, 0
         for fine in (False, True):
-            count = _collect(y, first, outside, nest, agenda, states, points, tokens, law, groups, scratch, series)
-            worst = _lowest(count, points.gap)
-            if points.gap[worst] < -tolerance and y < last - 1:
+            count = _collect(y, block, points, problem, work)
+            worst = np.argmin(points.gap[:count])
+            if points.gap[worst] < -progress.tolerance and y < block.last - 1:
                 broken = points.rank[worst]  # broken already further out, then
                 break
-            kept = _fill_minorant(count, _DROP * tolerance, points)
+            kept = _fill_minorant(count, drop, points)
             if not fine:
-                _mark_fine(count, kept, _DROP * tolerance, points, groups)
+                _mark_fine(count, kept, drop, points, groups)
         if broken < 0:
             return y, kept
-        if agenda.counts[CHAIN] + agenda.counts[SCAN] > limit:
+        if progress.chain_steps + progress.scan_steps > progress.limit:
             return y, 0
         k, inner = broken, y + 1
 
 
 @inner_kernel
-def push_blocks(y, kept, nest, agenda, states, held, points, tokens, law, groups, scratch, series):
+def push_blocks(y, kept, points, problem, work):
     """Replace the block on top of the stack by the blocks of token y, as found by :func:`find_blocks`.
 
     There must be a free slot in `held`.
     """
-    count = agenda.counts
-    top = count[TOP] - 1
-    outside, slot = agenda.measure[top, 0], agenda.block[top, 2]
-    if slot >= 0 and (top == 0 or agenda.block[top - 1, 2] != slot):
-        count[SLOTS] = slot  # this was the last block held in that slot
-    slot = count[SLOTS]
-    copy_state(states.context, held[slot])
-    nest.parts_from[y], nest.parts[y] = count[PARTS], kept - 1
+    law, tokens, groups = problem
+    nest, agenda, states, scratch = work
+    progress = agenda.progress[0]
+    # a slot for the state of the ancestors of y
+    top = progress.blocks - 1
+    outside = agenda.stack[top].outside
+    free_slot(top, agenda)
+    slot = progress.slots
+    progress.slots += 1
+    copy_state(states.context, states.held[slot])
+    # a block, and a segment of y, for each edge of the minorant
+    nest.parts_from[y], nest.parts[y] = progress.parts, kept - 1
     level, received = 0.0, 0.0
     for i in range(kept):
         a = points.vertex[i]
         start = points.rank[a]
-        prefix_state(start, states.prefix, tokens, law, groups, scratch, series[PAIR])
+        prefix_state(start, states.prefix, problem, scratch)
         rest = outside + mass_across(start, y, tokens, groups)
         push = derivative(y, states.prefix, states.context, rest, tokens, law, scratch)
         if i == kept - 1:
@@ -338,12 +339,11 @@ def push_blocks(y, kept, nest, agenda, states, held, points, tokens, law, groups
         if run > 0.0:
             level = min(max(below, (points.gap[b] - points.gap[a]) / run), 1.0)
         received += (level - below) * push
-        nest.part_base[count[PARTS]], nest.part_share[count[PARTS]] = start, level - below
-        count[PARTS] += 1
-        agenda.block[top, 0], agenda.block[top, 1], agenda.block[top, 2], agenda.block[top, 3] = start, end, slot, y
-        agenda.measure[top, 0] = outside + mass_across(end, y, tokens, groups)
-        agenda.measure[top, 1], agenda.measure[top, 2] = level, 1.0
+        nest.part_base[progress.parts], nest.part_share[progress.parts] = start, level - below
+        progress.parts += 1
+        rest = outside + mass_across(end, y, tokens, groups)
+        set_block(agenda.stack[top], start, end, slot, y, level, rest)
         top += 1
     nest.share[y] = level
-    count[TOP], count[SLOTS] = top, slot + 1
-    count[REPAIRS] += 1
+    progress.blocks = top
+    progress.repairs += 1

@@ -13,21 +13,19 @@ from mdsd_core.transport.nest.series import (
     fill_table,
     include_full,
     multiply_series,
-    new_series,
     set_one,
-    settle,
 )
 from mdsd_core.transport.nest.states import (
     Floats,
+    Law,
+    Tokens,
     alone,
     coefficient,
     copy_state,
     fill_arrivals,
     fill_derivative_weight,
     fill_weight,
-    multiply_row,
     multiply_token,
-    new_state,
     set_empty,
 )
 
@@ -68,26 +66,12 @@ class Groups(NamedTuple):
     full: Floats
 
 
-class Scratch(NamedTuple):
-    """Buffers that the kernels overwrite freely."""
+class Problem(NamedTuple):
+    """What is given to the kernels that build a nest; none of them changes it."""
 
-    gone: Floats
-    left: Floats
-    weight: Floats
-    outer: Floats
-    portion: Floats
-    rows: Floats
-    factor: Floats
-    G: Floats
-
-
-@kernel
-def new_scratch(law):
-    """Buffers for a law."""
-    J = law.time.size
-    factor = np.empty((2, law.degree + 1, J))
-    row = np.empty((5, J))
-    return Scratch(row[0], row[1], row[2], row[3], row[4], np.empty((2, J)), factor, new_series(law))
+    law: Law
+    tokens: Tokens
+    groups: Groups
 
 
 @kernel
@@ -160,50 +144,47 @@ def fill_value_table(table, half, A, B, rest, law, scratch):
 
 
 @inner_kernel
-def multiply_group(state, E, half, survival, law, scratch):
-    """Multiply a state by one series, whose tokens have this `survival` in all."""
+def multiply_group(state, survival, law, scratch):
+    """Multiply a state by the upper series of ``scratch.pair``, whose tokens have this `survival` in all."""
     fill_arrivals(survival, law, scratch.gone, scratch.left)
-    multiply_series(state, E, half, law.race * survival, scratch.left, law, scratch.factor)
+    multiply_series(state, scratch.pair, UPPER, law.race * survival, scratch.left, law, scratch.factor)
 
 
 @kernel
-def first_pass(tokens, law, groups):
-    """Fill states and tables; return ``dQ[k]``, the probability that k is drafted and all drafts lie in ``0..k``."""
-    scratch = new_scratch(law)
+def first_pass(state, nothing, problem, scratch):
+    """Fill states and tables; return ``dQ[k]``, the probability that k is drafted and all drafts lie in ``0..k``.
+
+    `state` and `nothing` are arrays for one state each. The groups are those of :func:`make_groups`.
+    """
+    law, tokens, groups = problem
     steps = np.empty(tokens.size.size)
-    state, nothing = new_state(law), new_state(law)
     set_empty(state, law.start)
     set_empty(nothing, 0.0)
-    E, G = new_series(law), scratch.G
     for u in range(groups.edge.size - 1):
         copy_state(state, groups.state[u])
         first, last = groups.edge[u], groups.edge[u + 1]
         if alone(first, tokens):
-            rest, survival, bonus = groups.after[u + 1], tokens.survival[first], tokens.bonus[first]
-            fill_weight(rest, law, scratch.gone, scratch.left, scratch.weight)
-            fill_arrivals(survival, law, scratch.gone, scratch.left)
-            multiply_row(scratch.weight, scratch.gone)
-            steps[first] = coefficient(state, nothing, law.drafts - 1, law.race * rest + bonus, scratch.weight)
-            multiply_token(state, 1.0, law.race * survival, bonus, scratch.gone, scratch.left)
+            steps[first] = derivative(first, state, nothing, groups.after[u + 1], tokens, law, scratch)
+            rate, bonus = law.race * tokens.survival[first], tokens.bonus[first]
+            multiply_token(state, 1.0, rate, bonus, scratch.gone, scratch.left)
         else:
             fill_value_table(groups.table[u], UPPER, state, nothing, groups.after[u], law, scratch)
-            set_one(E, G)
-            ascend(E, G, groups.table[u], first, last, tokens.size, tokens.slope, steps)
-            settle(E, G, 1.0, 0.0)
-            copy_half(E, UPPER, groups.full[u], UPPER)
-            multiply_group(state, E, UPPER, groups.survival[u], law, scratch)
+            ascend(scratch.pair, scratch.step, groups.table[u], first, last, tokens, steps)
+            copy_half(scratch.pair, UPPER, groups.full[u], UPPER)
+            multiply_group(state, groups.survival[u], law, scratch)
         for j in range(law.time.size):  # both multiplications leave that of the group there
             groups.decay[u, j] = scratch.left[j]
     return steps
 
 
 @inner_kernel
-def prefix_state(k, out, tokens, law, groups, scratch, E):
-    """Write the state of all tokens before rank k, fully included, into `out`; E is scratch."""
+def prefix_state(k, out, problem, scratch):
+    """Write the state of all tokens before rank k, fully included, into `out`."""
+    law, tokens, groups = problem
     u = groups.of[k]
     copy_state(groups.state[u], out)
     first = groups.edge[u]
     if k > first:
-        set_one(E, scratch.G)
-        include_full(E, scratch.G, first, k, tokens, 1.0, 0.0)
-        multiply_group(out, E, UPPER, mass_between(first, k, tokens), law, scratch)
+        set_one(scratch.pair, scratch.step)
+        include_full(scratch.pair, scratch.step, first, k, tokens, 1.0, 0.0)
+        multiply_group(out, mass_between(first, k, tokens), law, scratch)

@@ -12,9 +12,9 @@ from mdsd_core.schemes import Scheme
 from mdsd_core.transport.marginal import majorant
 from mdsd_core.transport.nest.build import NestedWork, build_nest, new_nest
 from mdsd_core.transport.nest.chain import Nest
-from mdsd_core.transport.nest.groups import first_pass, make_groups
+from mdsd_core.transport.nest.groups import Problem, first_pass, make_groups
 from mdsd_core.transport.nest.laws import conditioned, drawable, pairs, race
-from mdsd_core.transport.nest.states import Floats
+from mdsd_core.transport.nest.states import Floats, new_scratch, new_states
 from mdsd_core.transport.order import ratio_order
 from mdsd_core.transport.priority import PriorityPlan, SelectionPlan
 
@@ -222,14 +222,14 @@ def _nest(
         share = np.divide(upto - r, upto, out=np.zeros(w.size), where=upto > 0.0)
         return r, _single_block(r, int(contacts[:-1].max(initial=0)), share), NestedWork(tolerance=tolerance)
     law, tokens = (pairs(w) if n == 2 else race(w, n)) if sequential else conditioned(w, n)
-    groups = make_groups(tokens, law)
-    steps = first_pass(tokens, law, groups)
+    problem, scratch = Problem(law, tokens, make_groups(tokens, law)), new_scratch(law)
+    steps = first_pass(*new_states(law, 2), problem, scratch)
     total = float(steps.sum())  # 1 up to the error of the quadrature, or what the law is conditioned on
     steps /= total
-    groups.table[:] /= total
-    law = law._replace(weight=law.weight / total)
+    problem.groups.table[:] /= total
+    problem = problem._replace(law=law._replace(weight=law.weight / total))
     r, contacts = majorant(p, steps)
-    nest, work = build_nest(r, steps, contacts, tokens, law, groups, tolerance, limit)
+    nest, work = build_nest(r, steps, contacts, problem, scratch, tolerance, limit)
     return r, nest, work
 
 

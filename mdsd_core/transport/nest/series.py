@@ -22,20 +22,12 @@ both: upper plain, upper eps, lower plain, lower eps. Tables have the same shape
 derivatives of the integrals by F_x); how much of G is really added is told to the next call, or to :func:`settle`.
 """
 
-import numpy as np
-
-from mdsd_core._jit import inline_kernel, inner_kernel, kernel
+from mdsd_core._jit import inline_kernel, inner_kernel
 
 #: Total degree in the weights at which the series of a group of the race is cut.
 DEGREE = 5
 
 UPPER, LOWER = 0, 2
-
-
-@kernel
-def new_series(law):
-    """An array for a pair of series or a pair of tables, all zero."""
-    return np.zeros((law.degree + 1, law.spread + 1, 4))
 
 
 @inner_kernel
@@ -131,14 +123,17 @@ def settle(E, G, share, lower_share):
 
 
 @inner_kernel
-def ascend(E, G, table, first, last, size, slope, steps):
+def ascend(E, G, table, first, last, tokens, steps):
     """Include the ranks ``first:last`` fully in the upper series; ``steps[x]`` is what x adds to the integral."""
+    size, slope = tokens.size, tokens.slope
+    set_one(E, G)
     if E.shape[1] == 1:
         for x in range(first, last):
             steps[x] = _advance_closed(E, G, table, size[x], slope[x], 1.0, 0.0, 0.0)[0]
     else:
         for x in range(first, last):
             steps[x] = _advance_race(E, G, table, size[x], slope[x], 1.0, 0.0, 0.0)[0]
+    settle(E, G, 1.0, 0.0)
 
 
 @inline_kernel
@@ -153,12 +148,14 @@ def _place(x, up, lo, r, share, marginal):
 
 
 @inner_kernel
-def descend(E, G, table, first, last, size, slope, r, share, marginal, short, allowed, below):
+def descend(first, last, short, allowed, below, r, tokens, nest, scratch):
     """Solve the chain for the ranks ``first:last`` from the last to the first; the upper series holds them fully.
 
     Returns the sum of what they fall short by, added to `short`, and the rank under `below` at which it exceeds
     `allowed` (where the chain stops), or -1.
     """
+    E, G, table, size, slope = scratch.pair, scratch.step, scratch.table, tokens.size, tokens.slope
+    share, marginal = nest.share, nest.marginal
     F = 0.0
     if E.shape[1] == 1:
         for x in range(last - 1, first - 1, -1):

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mdsd_core._jit import inner_kernel, kernel
+from mdsd_core._jit import inner_kernel
 
 Floats = NDArray[np.float64]
 
@@ -78,16 +78,53 @@ class Tokens(NamedTuple):
     slope: Floats
 
 
+class Scratch(NamedTuple):
+    """Arrays that any kernel may overwrite: nothing in them outlasts a call, but for the walker.
+
+    Attributes
+    ----------
+    gone, left, weight, outer, portion : ndarray, shape [J]
+        One number a node each: arrivals, their complements, and weights of integrals.
+    rows, factor : ndarray, shape [2, J] and [2, degree + 1, J]
+        Moments and coefficients at the nodes, plain part first.
+    pair, step, table : ndarray, shape [degree + 1, spread + 1, 4]
+        A pair of series, what the token in hand adds to them, and a pair of tables
+        (:mod:`mdsd_core.transport.nest.series`).
+    walker : ndarray, shape [degree + 1, spread + 1, 4]
+        A series that stays between calls; see :func:`mdsd_core.transport.nest.chain.walk`.
+    """
+
+    gone: Floats
+    left: Floats
+    weight: Floats
+    outer: Floats
+    portion: Floats
+    rows: Floats
+    factor: Floats
+    pair: Floats
+    step: Floats
+    table: Floats
+    walker: Floats
+
+
+def new_states(law: Law, *shape: int) -> Floats:
+    """An array for one state, or for as many as `shape` says; not yet written."""
+    return np.empty((*shape, 2, law.drafts + 1, law.time.size))
+
+
+def new_scratch(law: Law) -> Scratch:
+    """Scratch arrays for a law."""
+    J = law.time.size
+    gone, left, weight, outer, portion = np.empty((5, J))
+    pair, step, table, walker = np.zeros((4, law.degree + 1, law.spread + 1, 4))
+    rows, factor = np.empty((2, J)), np.empty((2, law.degree + 1, J))
+    return Scratch(gone, left, weight, outer, portion, rows, factor, pair, step, table, walker)
+
+
 @inner_kernel
 def alone(x, tokens):
     """True for a token that is treated by itself, at every node."""
     return tokens.size[x] > 0.5
-
-
-@kernel
-def new_state(law):
-    """An array for one state."""
-    return np.empty((2, law.drafts + 1, law.time.size))
 
 
 @inner_kernel
