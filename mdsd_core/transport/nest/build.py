@@ -68,7 +68,6 @@ def new_nest(m: int) -> Nest:
 
 def build_nest(
     r: Floats,
-    steps: Floats,
     contacts: NDArray[np.int64],
     problem: Problem,
     scratch: Scratch,
@@ -79,8 +78,8 @@ def build_nest(
 
     Parameters
     ----------
-    r, steps : ndarray, shape [m]
-        The law asked for, in the base polytope of Q, and dQ.
+    r : ndarray, shape [m]
+        The law asked for, in the base polytope of Q.
     contacts : ndarray of int64
         The prefixes, from 0 to m, where r has mass Q.
     problem : Problem
@@ -92,32 +91,27 @@ def build_nest(
     limit : int
         Steps after which the tolerance grows tenfold, and again after every quarter more.
     """
-    agenda = _new_agenda(r, steps, contacts, tolerance, limit)
+    progress = np.zeros((), PROGRESS)
+    progress["walk_group"], progress["limit"], progress["tolerance"] = -1, limit, tolerance
+    goal = np.concatenate(([0.0], np.cumsum(r)))
+    agenda = Agenda(r, goal, contacts, np.empty(r.size, BLOCK), progress.reshape(1))
     work = Workspace(new_nest(r.size), agenda, _new_shared_states(contacts, problem), scratch)
-    progress = agenda.progress[0]
     points = None
     k = fill_blocks(problem, work)
     while k >= 0:
-        if progress.chain_steps + progress.scan_steps > progress.limit:
-            progress.tolerance *= 10.0
-            progress.limit += max(limit // 4, 1)
+        if progress["chain_steps"] + progress["scan_steps"] > progress["limit"]:
+            progress["tolerance"] *= 10.0
+            progress["limit"] += max(limit // 4, 1)
             k = fill_blocks(problem, work)
             continue
         if points is None:
             points = _new_points(r, problem)
         held = work.states.held
-        if progress.slots == held.shape[0]:
+        if progress["slots"] == held.shape[0]:
             work = work._replace(states=work.states._replace(held=np.concatenate((held, np.empty_like(held)))))
         k = _split_blocks(k, points, problem, work)
     chain, scan, repairs = (int(progress[name]) for name in ("chain_steps", "scan_steps", "repairs"))
-    return work.nest, NestedWork(chain, scan, repairs, float(progress.tolerance), bool(progress.limit > limit))
-
-
-def _new_agenda(r: Floats, steps: Floats, contacts: NDArray[np.int64], tolerance: float, limit: int) -> Agenda:
-    progress = np.zeros(1, PROGRESS).view(np.recarray)
-    progress.walk_group, progress.tolerance, progress.limit = -1, tolerance, limit
-    goal = np.concatenate(([0.0], np.cumsum(r)))
-    return Agenda(steps, r, goal, contacts, np.recarray(r.size, BLOCK), progress)
+    return work.nest, NestedWork(chain, scan, repairs, float(progress["tolerance"]), bool(progress["limit"] > limit))
 
 
 def _new_shared_states(contacts: NDArray[np.int64], problem: Problem) -> States:

@@ -11,7 +11,7 @@ F < 0 says that some ancestor inside the block has to hold several blocks side b
 is clipped; the marginal of the clipped nest is the same expression, and it is the one that is recorded.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,19 +46,25 @@ _STRIDE, _SAMPLES = 8, 12
 #: A block on the stack: the ranks ``first:last``; `holder`, the token that holds it, at `inclusion`; `slot`, where the
 #: state of the ancestors without the holder is held (both -1: no ancestors); `outside`, the `survival` of later ranks
 #: that are not included at all; `patience`, how many times the tolerance may be missed; `short`, what was missed when
-#: the chain stopped.
+#: the chain stopped. (As `numpy.record`, its fields are attributes where compilation is turned off, too.)
 BLOCK = np.dtype(
-    [(name, np.int64) for name in ("first", "last", "slot", "holder")]
-    + [(name, np.float64) for name in ("inclusion", "outside", "patience", "short")]
+    (
+        np.record,
+        [(name, np.int64) for name in ("first", "last", "slot", "holder")]
+        + [(name, np.float64) for name in ("inclusion", "outside", "patience", "short")],
+    )
 )
 
 #: How far the work has come: blocks on the stack, slots in use, parts written, components begun; `inner`, the token
 #: after which a prefix is known to fall short; the group and the prefix where the walker stands (see :func:`walk`);
 #: steps of the chain, steps of scans and repairs so far; and what holds now, the limit on steps and the tolerance.
 PROGRESS = np.dtype(
-    [(name, np.int64) for name in ("blocks", "slots", "parts", "components", "inner", "walk_group", "walk_rank")]
-    + [(name, np.int64) for name in ("chain_steps", "scan_steps", "repairs", "limit")]
-    + [("tolerance", np.float64)]
+    (
+        np.record,
+        [(name, np.int64) for name in ("blocks", "slots", "parts", "components", "inner", "walk_group", "walk_rank")]
+        + [(name, np.int64) for name in ("chain_steps", "scan_steps", "repairs", "limit")]
+        + [("tolerance", np.float64)],
+    )
 )
 
 
@@ -97,22 +103,21 @@ class Agenda(NamedTuple):
 
     Attributes
     ----------
-    steps, r, goal : ndarray, shape [m], [m] and [m + 1]
-        dQ, the law asked for, and its partial sums.
+    r, goal : ndarray, shape [m] and [m + 1]
+        The law asked for, and its partial sums.
     contacts : ndarray of int64
         The prefixes, from 0 to m, where r has mass Q. Between two neighbours the nest is one *component*.
-    stack : recarray of BLOCK, shape [m]
+    stack : ndarray of BLOCK, shape [m]
         The blocks still to be filled, the next one last.
-    progress : recarray of PROGRESS, shape [1]
+    progress : ndarray of PROGRESS, shape [1]
         Counters.
     """
 
-    steps: Floats
     r: Floats
     goal: Floats
     contacts: NDArray[np.int64]
-    stack: Any
-    progress: Any
+    stack: NDArray[np.void]
+    progress: NDArray[np.void]
 
 
 class States(NamedTuple):
@@ -185,7 +190,7 @@ def fill_blocks(problem, work):
             first, last = agenda.contacts[progress.components], agenda.contacts[progress.components + 1]
             progress.components += 1
             if last == first + 1:  # strict priority
-                nest.base[first], nest.share[first], nest.marginal[first] = first, 0.0, agenda.steps[first]
+                nest.base[first], nest.share[first], nest.marginal[first] = first, 0.0, agenda.r[first]
                 continue
             u = groups.of[last - 1]
             outside = groups.after[u + 1] + mass_between(last, groups.edge[u + 1], tokens)

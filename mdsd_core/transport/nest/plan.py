@@ -229,7 +229,7 @@ def _nest(
     problem.groups.table[:] /= total
     problem = problem._replace(law=law._replace(weight=law.weight / total))
     r, contacts = majorant(p, steps)
-    nest, work = build_nest(r, steps, contacts, problem, scratch, tolerance, limit)
+    nest, work = build_nest(r, contacts, problem, scratch, tolerance, limit)
     return r, nest, work
 
 

@@ -38,15 +38,15 @@ TRANSPORT = [
     mutation(
         "majorant: neighbours are pooled where slopes fall",
         "transport/marginal.py",
-        "slope[top - 1] <= own_slope",
-        "slope[top - 1] >= own_slope",
+        "increasing=False",
+        "increasing=True",
         tests=f"{POLYTOPE}[with replacement]",
     ),
     mutation(
-        "majorant: tokens without target mass are pooled too",
+        "majorant: tokens with little target mass are not pooled",
         "transport/marginal.py",
-        "while none < m and mass + p[none] <= _NO_MASS:",
-        "while none < m and mass + p[none] < 0.0:",
+        'np.searchsorted(np.cumsum(p), _NO_MASS, side="right")',
+        'np.searchsorted(np.cumsum(p), 1e-3, side="right")',
         tests=f"{POLYTOPE}[with replacement]",
     ),
     mutation(
@@ -241,8 +241,8 @@ TRANSPORT = [
     mutation(
         "nest: blocks inside a label at its final inclusion",
         BLOCKS,
-        "agenda.measure[top, 1], agenda.measure[top, 2] = level, 1.0",
-        "agenda.measure[top, 1], agenda.measure[top, 2] = 1.0, 1.0",
+        "set_block(agenda.stack[top], start, end, slot, y, level, rest)",
+        "set_block(agenda.stack[top], start, end, slot, y, 1.0, rest)",
         tests=few("conditioned"),
     ),
     mutation(
@@ -298,8 +298,8 @@ TRANSPORT = [
     mutation(
         "nest: a coarser tolerance is kept quiet",
         "transport/nest/build.py",
-        "now, next_limit > limit)",
-        "now, False)",
+        'bool(progress["limit"] > limit)',
+        "False",
         tests=f"{NEST}::test_past_the_limit_the_plan_is_coarser_and_still_lossless",
         compiled=True,
     ),
