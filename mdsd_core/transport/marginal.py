@@ -146,11 +146,9 @@ def majorant(p: NDArray[np.float64], steps: NDArray[np.float64]) -> tuple[NDArra
     """
     from scipy.optimize import isotonic_regression  # takes a fifth of a second to load
 
-    none = int(np.searchsorted(np.cumsum(p), _NO_MASS, side="right"))
+    has_mass = p > _NO_MASS
+    none = int(has_mass.argmax()) if has_mass.any() else p.size
     if none == p.size:
         return steps, np.arange(none + 1)
     fit = isotonic_regression(steps[none:] / p[none:], weights=p[none:], increasing=False)
-    pooled = np.repeat(np.diff(fit.blocks) > 1, np.diff(fit.blocks))
-    r = steps.copy()
-    r[none:][pooled] = (fit.x * p[none:])[pooled]
-    return r, np.concatenate((np.arange(none), none + fit.blocks))
+    return np.concatenate((steps[:none], fit.x * p[none:])), np.concatenate((np.arange(none), none + fit.blocks))

@@ -16,9 +16,6 @@ from mdsd_core._jit import inline_kernel, kernel
 from mdsd_core.randomness import UniformSource
 from mdsd_core.schemes import NO_DRAFT, Scheme
 
-#: Largest ``|sum of q - 1|``, ``|sum of r - 1|`` that :meth:`PriorityPlan.validate` takes as rounding.
-_ROUNDING = 1e-9
-
 
 @dataclass(frozen=True, eq=False)
 class PriorityPlan:
@@ -44,7 +41,7 @@ class PriorityPlan:
 
     Notes
     -----
-    Memory: M is at most 2V. The constructor checks types and shapes only (O(1)); :meth:`validate` checks everything.
+    Memory: M is at most 2V. The constructor checks types and shapes only, in O(1).
 
     Source: random-priority selection is new here; the two constructions are in `curtain/` and `nest/`.
 
@@ -80,39 +77,6 @@ class PriorityPlan:
             size, wanted = getattr(self, name).size, getattr(self, like).size
             if size != wanted:
                 raise ValueError(f"{name} must have the size of {like} = {wanted}, got {size}")
-
-    def validate(self) -> PriorityPlan:
-        """Check every entry, in O(M log M + V), and return the plan itself.
-
-        Raises
-        ------
-        ValueError
-            If the rows do not belong to one token each or do not divide the segments, keys repeat or fall within a row,
-            the probabilities of a row do not rise to 1, or the marginal is no distribution on the tokens with segments.
-        """
-        drawn = self.row >= 0
-        rows = np.sort(self.row[drawn])
-        if (self.row < -1).any() or not np.array_equal(rows, np.arange(self.start.size - 1)):
-            raise ValueError(f"row must hold each of the {self.start.size - 1} rows once, and -1 elsewhere")
-        first, last = self.start[:-1], self.start[1:] - 1
-        if self.start[0] != 0 or self.start[-1] != self.key.size or (last < first).any():
-            raise ValueError(f"start must rise from 0 to the number of segments, {self.key.size}, at every row")
-        if np.unique(self.key).size != self.key.size:
-            raise ValueError("key must not repeat: the winner of two equal keys would not be defined")
-        inner = np.ones(self.key.size, dtype=bool)
-        inner[first] = False  # segments that follow another one of the same row
-        if (np.diff(self.key)[inner[1:]] < 0).any():
-            raise ValueError("key must increase within a row")
-        if not (np.isfinite(self.cumulative).all() and (self.cumulative[first] >= 0).all()):
-            raise ValueError("cumulative must be finite and >= 0")
-        if (np.diff(self.cumulative)[inner[1:]] < 0).any() or (self.cumulative[last] != 1).any():
-            raise ValueError("cumulative must not fall within a row, and must end at 1")
-        r = self.marginal
-        if not (np.isfinite(r).all() and (r >= 0).all() and abs(r.sum() - 1) <= _ROUNDING):
-            raise ValueError(f"marginal must be a probability distribution, got sum {float(r.sum())!r}")
-        if r[~drawn].any():
-            raise ValueError("marginal must be 0 for tokens without segments")
-        return self
 
     def segments(self, token: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The keys of a token's segments, ascending, and their probabilities (both empty if it is never drafted)."""
@@ -186,15 +150,16 @@ class PriorityPlan:
         if array.dtype.kind not in "iu" or array.ndim not in (1, 2) or array.size == 0:
             raise ValueError(f"drafts must be token ids of shape [n] or [N, n], got {drafts!r}")
         array = np.ascontiguousarray(array, dtype=np.int64)
-        bad = _first_bad(np.atleast_2d(array), self.row)
-        if bad == -1:
-            return array
-        if bad < -1:
-            raise ValueError(f"drafts must hold at least one token, got none in row {-2 - bad}")
-        token = int(array.flat[bad])
-        if not 0 <= token < self.row.size:
-            raise ValueError(f"drafts must hold ids in [0, {self.row.size}) (or -1 for no draft), got {token}")
-        raise ValueError(f"drafts hold token {token}, which the scheme of this plan never draws")
+        outside = array[(array < NO_DRAFT) | (array >= self.row.size)]
+        if outside.size:
+            raise ValueError(f"drafts must hold ids in [0, {self.row.size}) (or -1 for no draft), got {outside[0]}")
+        never = array[(self.row[array] < 0) & (array != NO_DRAFT)]
+        if never.size:
+            raise ValueError(f"drafts hold token {never[0]}, which the scheme of this plan never draws")
+        empty = np.flatnonzero((array == NO_DRAFT).all(axis=-1))
+        if empty.size:
+            raise ValueError(f"drafts must hold at least one token, got none in row {empty[0]}")
+        return array
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,23 +199,6 @@ _FIELDS = {
     "cumulative": np.dtype(np.float64),
     "marginal": np.dtype(np.float64),
 }
-
-
-@kernel
-def _first_bad(rows, row):
-    """-1 if all rows are fine; else the flat place of a bad id, or ``-2 - row`` for a row without any draft."""
-    for i in range(rows.shape[0]):
-        some = False
-        for j in range(rows.shape[1]):
-            x = rows[i, j]
-            if x == NO_DRAFT:
-                continue
-            if x < 0 or x >= row.size or row[x] < 0:
-                return i * rows.shape[1] + j
-            some = True
-        if not some:
-            return -2 - i
-    return -1
 
 
 @inline_kernel

@@ -6,15 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdsd_core._jit import kernel
-from mdsd_core.transport.nest.chain import (
-    BLOCK,
-    PROGRESS,
-    Agenda,
-    Nest,
-    States,
-    Workspace,
-    fill_blocks,
-)
+from mdsd_core.transport.nest.chain import BLOCK, PROGRESS, Agenda, Nest, States, Workspace, fill_blocks
 from mdsd_core.transport.nest.contacts import Points, fill_sag, find_blocks, push_blocks
 from mdsd_core.transport.nest.groups import Problem
 from mdsd_core.transport.nest.states import Floats, Scratch, new_states

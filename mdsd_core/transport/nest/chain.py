@@ -43,28 +43,24 @@ from mdsd_core.transport.nest.states import (
 #: Groups between two looks at the prefixes further in, and how many of them are looked at.
 _STRIDE, _SAMPLES = 8, 12
 
+
+def _record(integers: str, numbers: str) -> np.dtype[np.void]:
+    """A record type with these fields. As `numpy.record` its fields are attributes where nothing is compiled, too."""
+    fields = [(name, np.int64) for name in integers.split()] + [(name, np.float64) for name in numbers.split()]
+    return np.dtype((np.record, fields))
+
+
 #: A block on the stack: the ranks ``first:last``; `holder`, the token that holds it, at `inclusion`; `slot`, where the
 #: state of the ancestors without the holder is held (both -1: no ancestors); `outside`, the `survival` of later ranks
 #: that are not included at all; `patience`, how many times the tolerance may be missed; `short`, what was missed when
-#: the chain stopped. (As `numpy.record`, its fields are attributes where compilation is turned off, too.)
-BLOCK = np.dtype(
-    (
-        np.record,
-        [(name, np.int64) for name in ("first", "last", "slot", "holder")]
-        + [(name, np.float64) for name in ("inclusion", "outside", "patience", "short")],
-    )
-)
+#: the chain stopped.
+BLOCK = _record("first last slot holder", "inclusion outside patience short")
 
 #: How far the work has come: blocks on the stack, slots in use, parts written, components begun; `inner`, the token
 #: after which a prefix is known to fall short; the group and the prefix where the walker stands (see :func:`walk`);
 #: steps of the chain, steps of scans and repairs so far; and what holds now, the limit on steps and the tolerance.
-PROGRESS = np.dtype(
-    (
-        np.record,
-        [(name, np.int64) for name in ("blocks", "slots", "parts", "components", "inner", "walk_group", "walk_rank")]
-        + [(name, np.int64) for name in ("chain_steps", "scan_steps", "repairs", "limit")]
-        + [("tolerance", np.float64)],
-    )
+PROGRESS = _record(
+    "blocks slots parts components inner walk_group walk_rank chain_steps scan_steps repairs limit", "tolerance"
 )
 
 

@@ -17,14 +17,7 @@ from numpy.typing import NDArray
 
 from mdsd_core._jit import inner_kernel, kernel
 from mdsd_core.transport.nest.chain import free_slot, set_block
-from mdsd_core.transport.nest.groups import (
-    derivative,
-    fill_value_table,
-    mass_across,
-    mass_between,
-    prefix_state,
-    value,
-)
+from mdsd_core.transport.nest.groups import derivative, fill_value_table, mass_across, mass_between, prefix_state, value
 from mdsd_core.transport.nest.search import fill_context, outermost_broken
 from mdsd_core.transport.nest.series import LOWER, UPPER, advance, apply, fill_table, include_full, set_one
 from mdsd_core.transport.nest.states import Floats, copy_state, fill_arrivals, fill_derivative_weight, multiply_row

@@ -6,15 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdsd_core._jit import inner_kernel, kernel
-from mdsd_core.transport.nest.series import (
-    UPPER,
-    ascend,
-    copy_half,
-    fill_table,
-    include_full,
-    multiply_series,
-    set_one,
-)
+from mdsd_core.transport.nest.series import UPPER, ascend, copy_half, fill_table, include_full, multiply_series, set_one
 from mdsd_core.transport.nest.states import (
     Floats,
     Law,

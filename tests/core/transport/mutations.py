@@ -185,8 +185,8 @@ TRANSPORT = [
     mutation(
         "priority: a token that is never drafted is let in",
         "transport/priority.py",
-        "if x < 0 or x >= row.size or row[x] < 0:",
-        "if x < 0 or x >= row.size:",
+        "(self.row[array] < 0) & (array != NO_DRAFT)",
+        "np.zeros(array.shape, dtype=bool)",
         tests=f"{PRIORITY}::test_errors_name_the_token",
     ),
     mutation(

@@ -10,6 +10,7 @@ from mdsd_core.schemes import TopThenSampled, WithoutReplacement, WithReplacemen
 from mdsd_core.transport.curtain.coupling import iid_plan, left_curtain
 from mdsd_core.transport.marginal import optimal_marginal
 from mdsd_core.transport.subset import optimal_acceptance
+from tests.core.transport.checks import checked
 from tests.instances import (
     COMPILED,
     adversarial_pairs,
@@ -91,7 +92,7 @@ def small_instances():
 def test_small_instances_by_enumeration_of_all_drafts(n):
     for p, q in small_instances():
         scheme = WithReplacement(n)
-        plan = iid_plan(p, q, scheme).validate()
+        plan = checked(iid_plan(p, q, scheme))
         winner = plan.law_of_winner(scheme, q)
         assert total_variation(winner, plan.marginal) <= 1e-12
         emitted, accepted = emission(p, winner, plan.marginal)
@@ -118,7 +119,7 @@ def test_small_instances_by_enumeration_of_drafts_and_pieces():
 def test_fixed_sets_by_enumeration(scheme):
     """T is never selected while there is another draft; the residual carries p on T, and lands on a draft there."""
     for p, q in small_instances():
-        plan = iid_plan(p, q, scheme).validate()
+        plan = checked(iid_plan(p, q, scheme))
         fixed = scheme.fixed_set(q)
         winner = plan.law_of_winner(scheme, q)
         assert total_variation(winner, plan.marginal) <= 1e-12
@@ -177,7 +178,7 @@ def test_the_plan_is_exact_for_any_tiling():
         curtain = left_curtain(p, q, WithReplacement(n))
         bend = np.concatenate(([0.0], np.sort(rng.random(9)), [1.0]))
         left, right = (np.interp(x, np.linspace(0, 1, 11), bend) for x in (curtain.left, curtain.right))
-        plan = replace(curtain, left=left, right=right).plan().validate()
+        plan = checked(replace(curtain, left=left, right=right).plan())
         law = law_of_pieces(plan, q, n)
         assert total_variation(law, plan.marginal) < 1e-14
         assert total_variation(plan.marginal[curtain.tokens], curtain.asked) > 1e-3
@@ -226,7 +227,7 @@ def test_every_kind_of_skew_stays_lossless():
             q = p * (1 + 1e-15 * rng.integers(-3, 4, V))
         p, q = p / p.sum(), q / q.sum()
         for n in (2, 3, 8):
-            plan = iid_plan(p, q, WithReplacement(n)).validate()
+            plan = checked(iid_plan(p, q, WithReplacement(n)))
             law = law_of_pieces(plan, q, n)
             assert total_variation(law, plan.marginal) <= 1e-13
             emitted, accepted = emission(p, law.astype(np.float64), plan.marginal)

@@ -10,6 +10,7 @@ from mdsd_core.schemes import DistinctConditioned, TopThenSampled, WithoutReplac
 from mdsd_core.transport.nest import nested_plan
 from mdsd_core.transport.oracle.linear_programme import draft_sets
 from mdsd_core.transport.subset import optimal_acceptance
+from tests.core.transport.checks import checked
 from tests.core.transport.race_tree import race_marginal
 from tests.instances import (
     COMPILED,
@@ -56,7 +57,7 @@ def check(p, q, scheme, optimum):
     """All that must hold of the plans at three tolerances."""
     for tolerance in TOLERANCES:
         found = nested_plan(p, q, scheme, tolerance)
-        plan = found.plan.validate()
+        plan = checked(found.plan)
         fraction = np.concatenate([plan.segments(x)[1] for x in range(p.size)])
         assert (fraction >= 0).all()
         assert (fraction <= 1).all()
@@ -224,7 +225,7 @@ def test_past_the_limit_the_plan_is_coarser_and_still_lossless(name, n, law):
     assert free.loss < tight.loss <= 30 * tight.work.tolerance
     # one limit, a quarter of it for each of at most 13 tenfold tolerances, and what one search and one chain take
     assert tight.work.chain_steps + tight.work.scan_steps <= 5 * limit + 30 * p.size
-    plan = tight.plan.validate()
+    plan = checked(tight.plan)
     if law is WithoutReplacement:
         assert np.abs(race_marginal(plan, q, n, 6) - plan.marginal).max() <= 1e-11
 
@@ -236,7 +237,7 @@ def test_hard_instances_against_another_integral(name):
     for n in (2, 3, 5):
         for tolerance in (1e-10, 1e-3):
             found = nested_plan(p, q, WithoutReplacement(n), tolerance)
-            plan = found.plan.validate()
+            plan = checked(found.plan)
             assert np.abs(race_marginal(plan, q, n, 6) - plan.marginal).max() <= 1e-11
             assert found.loss <= 30 * found.work.tolerance
 

@@ -7,6 +7,7 @@ import pytest
 
 from mdsd_core.schemes import NO_DRAFT, WithReplacement
 from mdsd_core.transport.priority import PriorityPlan
+from tests.core.transport.checks import checked
 from tests.instances import normalised, total_variation
 
 
@@ -54,7 +55,7 @@ def law_by_enumeration(plan, drafts):
 @pytest.mark.parametrize("seed", range(40))
 def test_selection_law_equals_enumeration(seed):
     rng = np.random.default_rng(seed)
-    plan = random_plan(rng, 5).validate()
+    plan = checked(random_plan(rng, 5))
     rows = rng.integers(0, 5, (6, int(rng.integers(1, 5))))
     rows[0] = rows[0, 0]  # one token drawn again and again
     expected = np.array([law_by_enumeration(plan, row) for row in rows])
@@ -142,7 +143,7 @@ def test_a_broken_plan_is_refused(fault):
         cumulative=np.array([0.25, 1, 0.5, 1, 0, 1]),
         marginal=np.array([0.3, 0.3, 0.4, 0.0]),
     )
-    PriorityPlan(**fields).validate()
+    checked(PriorityPlan(**fields))
     FAULTS[fault](fields)
     with pytest.raises((ValueError, TypeError), match=r"must"):
-        PriorityPlan(**fields).validate()
+        checked(PriorityPlan(**fields))
