@@ -45,8 +45,8 @@ TRANSPORT = [
     mutation(
         "majorant: tokens with little target mass are not pooled",
         "transport/marginal.py",
-        'np.searchsorted(np.cumsum(p), _NO_MASS, side="right")',
-        'np.searchsorted(np.cumsum(p), 1e-3, side="right")',
+        "has_mass = p > _NO_MASS",
+        "has_mass = p > 1e-3",
         tests=f"{POLYTOPE}[with replacement]",
     ),
     mutation(
