@@ -13,7 +13,7 @@ import mdsd_core
 from mdsd_study.tools.notebooks.project import HERE
 from mdsd_study.tools.pages import api
 
-NAMES = {page: api.names_of(HERE, part) for page, part in api.PARTS.items()}
+NAMES = {page: api.names_of(part) for page, part in api.PARTS.items()}
 ROLE = re.compile(r":(func|class|meth|mod|data|attr|exc|obj):`(?:[^`<]*<)?~?\.?([\w.]+)>?`")
 
 
@@ -97,7 +97,7 @@ def test_a_wrong_reference_is_noticed():
 def test_every_public_name_has_an_example(page):
     """In its own docstring or that of a method; `make test` runs them all."""
     for one in NAMES[page]:
-        node = api._definitions(one.source)[one.name]
+        (node,) = ast.parse(inspect.getsource(inspect.unwrap(one.value))).body
         texts = [
             ast.get_docstring(part) for part in [node, *node.body] if isinstance(part, ast.FunctionDef | ast.ClassDef)
         ]

@@ -6,7 +6,7 @@ from typing import Any
 from mdsd_study.tools.notebooks.execute import Place
 from mdsd_study.tools.notebooks.notebooks import all_notebooks, budget_of, read_budget
 from mdsd_study.tools.notebooks.project import Project
-from mdsd_study.tools.pages.page_text import page_text
+from mdsd_study.tools.pages.page_text import markdown_table, page_text
 from mdsd_study.tools.reference.write_reference import read_full_run
 
 _FULL = """## The recorded full run
@@ -17,11 +17,6 @@ processor time depends little on that. Two at a time, those that measure time al
 {least:.0f} minutes of an idle machine with two cores.
 
 {table}"""
-
-
-def _table(head: list[str], rows: list[dict[str, str]]) -> str:
-    lines = [head, ["---"] * len(head), *([row[name] for name in head] for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _run(name: str, run: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, str]:
@@ -37,8 +32,12 @@ def _run(name: str, run: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str
     }
 
 
+def _table_of_runs(head: list[str], runs: list[dict[str, str]]) -> str:
+    return markdown_table(head, [[run[name] for name in head] for run in runs])
+
+
 def _runs(records: list[dict[str, Any]], budget: dict[str, dict[str, float]]) -> str:
-    rows = [
+    runs = [
         _run(record["notebook"], record, record["made"])
         | {
             "budget": f"{budget_of(budget, record['notebook'], record['profile']):.0f}",
@@ -47,7 +46,7 @@ def _runs(records: list[dict[str, Any]], budget: dict[str, dict[str, float]]) ->
         for record in records
     ]
     head = ["notebook", "seconds", "of processor time", "budget", "threads", "parameters", "commit", "date (UTC)"]
-    return _table(head, rows)
+    return _table_of_runs(head, runs)
 
 
 def full_run(project: Project) -> str:
@@ -57,27 +56,24 @@ def full_run(project: Project) -> str:
         return ""
     least = sum(run["processor_seconds"] / (1 if run["alone"] else 2) for run in runs.values()) / 60
     head = ["notebook", "seconds", "of processor time", "threads", "commit", "date (UTC)", "machine"]
-    return _FULL.format(least=least, table=_table(head, [_run(name, run, run) for name, run in runs.items()]))
+    return _FULL.format(least=least, table=_table_of_runs(head, [_run(name, run, run) for name, run in runs.items()]))
 
 
 def _machines(records: list[dict[str, Any]]) -> str:
-    seen: dict[tuple[str, int, str], list[str]] = {}
+    notebooks: dict[tuple[str, str, str], list[str]] = {}
     for record in records:
         made = record["made"]
-        seen.setdefault((made["processor"], made["cores"], made["system"]), []).append(record["notebook"])
-    head = ["processor", "logical cores", "system", "notebooks"]
-    return _table(
-        head, [dict(zip(head, map(str, (*where, ", ".join(names))), strict=True)) for where, names in seen.items()]
-    )
+        notebooks.setdefault((made["processor"], str(made["cores"]), made["system"]), []).append(record["notebook"])
+    rows = [(*machine, ", ".join(names)) for machine, names in notebooks.items()]
+    return markdown_table(["processor", "logical cores", "system", "notebooks"], rows)
 
 
 def _versions(records: list[dict[str, Any]]) -> str:
-    seen: dict[str, set[str]] = {}
+    versions: dict[str, set[str]] = {}
     for record in records:
         for name, version in {**record["made"]["versions"], **record["tools"]}.items():
-            seen.setdefault(name, set()).add(version)
-    rows = [{"package": name, "version": ", ".join(sorted(found))} for name, found in seen.items()]
-    return _table(["package", "version"], rows)
+            versions.setdefault(name, set()).add(version)
+    return markdown_table(["package", "version"], [(name, ", ".join(sorted(all_))) for name, all_ in versions.items()])
 
 
 def render(project: Project, profile: str) -> str:
