@@ -104,21 +104,8 @@ def bootstrap_mean(
     >>> round(found.mean, 12), found.prompts, found.low < 0.65 < found.high
     (0.65, 2, True)
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie in (0, 1), got {level}")
-    if resamples < 100:
-        raise ValueError(f"resamples must be at least 100, got {resamples}")
     sums, counts, names = _by_prompt(values, prompts)
-    mean = math.fsum(sums) / int(counts.sum())
-    k = len(names)
-    if k == 1:
-        return Interval(mean, math.nan, math.nan, level, 1, int(counts.sum()))
-    rng = np.random.default_rng(seed)
-    chosen = rng.integers(0, k, size=(resamples, k))
-    means = sums[chosen].sum(axis=1) / counts[chosen].sum(axis=1)
-    tail = float(ndtr(-math.sqrt(k / (k - 1)) * stdtrit(k - 1, (1 + level) / 2)))
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return Interval(mean, min(float(low), mean), max(float(high), mean), level, k, int(counts.sum()))
+    return _interval([(sums, counts.astype(np.float64))], names, int(counts.sum()), seed, level, resamples)
 
 
 def bootstrap_difference(
@@ -130,10 +117,14 @@ def bootstrap_difference(
     >>> round(found.low, 12), round(found.high, 12)
     (0.1, 0.1)
     """
+    return bootstrap_mean(_differences(a, b), prompts, seed=seed, level=level, resamples=resamples)
+
+
+def _differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if first.shape != second.shape:
         raise ValueError(f"a and b must have one shape, got {first.shape} and {second.shape}")
-    return bootstrap_mean(first - second, prompts, seed=seed, level=level, resamples=resamples)
+    return first - second
 
 
 def paired_p_value(a: ArrayLike, b: ArrayLike, prompts: Sequence[str], *, seed: int, resamples: int = 10_000) -> float:
@@ -156,10 +147,7 @@ def paired_p_value(a: ArrayLike, b: ArrayLike, prompts: Sequence[str], *, seed: 
     >>> paired_p_value([1.0, 2.0, 3.0], [0.0, 0.0, 0.0], ["a", "b", "c"], seed=0)
     0.25
     """
-    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if first.shape != second.shape:
-        raise ValueError(f"a and b must have one shape, got {first.shape} and {second.shape}")
-    sums, _, names = _by_prompt(first - second, prompts)
+    sums, _, names = _by_prompt(_differences(a, b), prompts)
     k = len(names)
     seen = abs(math.fsum(sums)) * (1 - 1e-12)  # what equals it up to rounding counts as a hit
     if k <= 13:
@@ -230,8 +218,8 @@ def bootstrap_ratio(
     >>> found.mean, found.prompts, found.low < 3.0 < found.high
     (3.0, 3, True)
     """
-    tops, bottoms, names, size = _parts(numerator, denominator, prompts, level, resamples)
-    return _ratio_interval([(tops, bottoms)], names, size, seed, level, resamples)
+    sums, names, size = _sums(numerator, denominator, prompts)
+    return _interval([sums], names, size, seed, level, resamples)
 
 
 def bootstrap_ratio_difference(
@@ -258,43 +246,40 @@ def bootstrap_ratio_difference(
     >>> found.low, found.mean, found.high
     (1.0, 1.0, 1.0)
     """
-    first = _parts(*a, prompts, level, resamples)
-    second = _parts(*b, prompts, level, resamples)
-    return _ratio_interval([first[:2], second[:2]], first[2], first[3], seed, level, resamples)
+    (first, names, size), (second, _, _) = _sums(*a, prompts), _sums(*b, prompts)
+    return _interval([first, second], names, size, seed, level, resamples)
 
 
-def _parts(
-    numerator: ArrayLike, denominator: ArrayLike, prompts: Sequence[str], level: float, resamples: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64], list[str], int]:
-    """Both sums of each prompt, checked; the prompts; the number of entries."""
+#: The numerator and the denominator of a ratio, each shape [prompts].
+_Sums = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def _sums(numerator: ArrayLike, denominator: ArrayLike, prompts: Sequence[str]) -> tuple[_Sums, list[str], int]:
+    """What each prompt contributes to a ratio; the prompts; the number of entries."""
+    top, counts, names = _by_prompt(numerator, prompts)
+    bottom, _, _ = _by_prompt(denominator, prompts)
+    if not (bottom > 0).all():
+        raise ValueError(f"denominator must be > 0 for every prompt, got {float(bottom.min())}")
+    return (top, bottom), names, int(counts.sum())
+
+
+def _interval(
+    ratios: Sequence[_Sums], names: Sequence[str], size: int, seed: int, level: float, resamples: int
+) -> Interval:
+    """A ratio, or the first minus the second of two, with the expanded percentiles over resampled prompts."""
     if not 0 < level < 1:
         raise ValueError(f"level must lie in (0, 1), got {level}")
     if resamples < 100:
         raise ValueError(f"resamples must be at least 100, got {resamples}")
-    top, _, names = _by_prompt(numerator, prompts)
-    bottom, counts, _ = _by_prompt(denominator, prompts)
-    if not (bottom > 0).all():
-        raise ValueError(f"denominator must be > 0 for every prompt, got {float(bottom.min())}")
-    return top, bottom, names, int(counts.sum())
-
-
-def _ratio_interval(
-    parts: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
-    names: Sequence[str],
-    size: int,
-    seed: int,
-    level: float,
-    resamples: int,
-) -> Interval:
-    """A ratio, or the first minus the second of two, over resampled prompts."""
-    signs, k = (1.0, -1.0), len(names)
-    value = sum(sign * math.fsum(top) / math.fsum(bottom) for sign, (top, bottom) in zip(signs, parts, strict=False))
+    signed, k = list(zip((1.0, -1.0), ratios, strict=False)), len(names)
+    value = sum(sign * math.fsum(top) / math.fsum(bottom) for sign, (top, bottom) in signed)
     if k == 1:
         return Interval(value, math.nan, math.nan, level, 1, size)
+    # The draws of scipy.stats.bootstrap with paired=True, whose import would take longer than a whole comparison.
     chosen = np.random.default_rng(seed).integers(0, k, size=(resamples, k))
-    ratios = np.zeros(resamples)
-    for sign, (top, bottom) in zip(signs, parts, strict=False):
-        ratios += sign * top[chosen].sum(axis=1) / bottom[chosen].sum(axis=1)
+    drawn = np.zeros(resamples)
+    for sign, (top, bottom) in signed:
+        drawn += sign * top[chosen].sum(axis=1) / bottom[chosen].sum(axis=1)
     tail = float(ndtr(-math.sqrt(k / (k - 1)) * stdtrit(k - 1, (1 + level) / 2)))
-    low, high = np.quantile(ratios, [tail, 1 - tail])
+    low, high = np.quantile(drawn, [tail, 1 - tail])
     return Interval(value, min(float(low), value), max(float(high), value), level, k, size)

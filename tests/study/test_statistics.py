@@ -180,6 +180,22 @@ def test_ratio_of_sums_by_enumeration_of_all_resamples():
         bootstrap_ratio([1.0, 1.0], [1.0, 0.0], ["a", "b"], seed=0)
 
 
+def test_the_prompts_drawn_are_those_of_scipy():
+    rng = np.random.default_rng(3)
+    tops, bottoms, names = rng.normal(size=15), rng.random(15) + 0.1, [f"p{i:02d}" for i in range(15)]
+    theirs = stats.bootstrap(
+        (tops, bottoms),
+        lambda top, bottom, axis: top.sum(axis) / bottom.sum(axis),
+        paired=True,
+        n_resamples=4000,
+        method="percentile",
+        random_state=np.random.default_rng(7),
+    ).bootstrap_distribution
+    tail = stats.norm.cdf(-math.sqrt(15 / 14) * stats.t.ppf(0.975, 14))
+    found = bootstrap_ratio(tops, bottoms, names, seed=7)
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(theirs, [tail, 1 - tail])), abs=1e-12)
+
+
 def test_difference_of_ratios_by_enumeration_and_pairing():
     a, b = ([2.0, 9.0, 1.0], [1.0, 3.0, 2.0]), ([1.0, 4.0, 1.0], [1.0, 2.0, 1.0])
 
