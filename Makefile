@@ -114,7 +114,7 @@ mutants: setup  ## Break the rules on purpose, and see that the tests notice
 	$(ONE_THREAD) "$(PY)" -m tests.mutations $(ARGS)
 
 contexts: setup  ## Draw the stored texts of PROFILE anew: reference/PROFILE/contexts/
-	$(ONE_THREAD) "$(PY)" -m mdsd_study.measure.texts --profile $(PROFILE)
+	$(ONE_THREAD) "$(PY)" -m mdsd_study.measure.stored_texts --profile $(PROFILE)
 
 reference-values: notebooks  ## Take the results of the notebooks as the new reference: reference/PROFILE/*.json
 	"$(PY)" -m mdsd_study.tools.reference.write_reference --profile $(PROFILE) $(NOTEBOOKS)

@@ -10,14 +10,16 @@ or a text to be continued as it stands (``human_eval``: the beginning of a Pytho
 
 import gzip
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mdsd_core.assets import AssetMissing, asset_file
 from mdsd_core.extras import needed_for
 from mdsd_core.models._handbook import HANDBOOK, german_sentences
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -236,9 +238,17 @@ def load_prompts(name: str | HubSet, limit: int | None = None) -> list[Prompt]:
         known = ", ".join([*PROMPT_SETS, *HUB_SETS])
         raise ValueError(f"name must be one of {known}, or a file that ends in .jsonl, got {name!r}")
     _check(prompts, str(name))
-    if limit is None or limit >= len(prompts):
-        return prompts
-    return [prompts[i * len(prompts) // limit] for i in range(limit)]
+    return evenly_spaced(prompts, len(prompts) if limit is None else limit)
+
+
+def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
+    """So many of the items, evenly spaced, from the first on; all if there are fewer.
+
+    >>> evenly_spaced("abcdef", 3), evenly_spaced("ab", 3)
+    (['a', 'c', 'e'], ['a', 'b'])
+    """
+    count = min(count, len(items))
+    return [items[i * len(items) // count] for i in range(count)]
 
 
 def _own(path: Path) -> list[Prompt]:

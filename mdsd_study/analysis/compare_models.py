@@ -11,6 +11,7 @@ from mdsd_core.decoding.scoring import Block, CachedModel
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import ModelPair
 from mdsd_core.models.prompts import Prompt
+from mdsd_core.schemes.base import check_count
 from mdsd_core.trees.shape import DraftTree
 from mdsd_study.analysis.compare_settings import Contexts, RoundCost
 from mdsd_study.measure.teacher_forcing import positions
@@ -44,7 +45,7 @@ def contexts_of_pair(
     tokens : int
         The longest text.
     stride : int
-        A round begins at every so many-th position.
+        A round begins at every stride-th position.
     depth : int
         How many positions in a row belong to a round.
     seed : int
@@ -69,8 +70,7 @@ def contexts_of_pair(
     True
     """
     for name, value in (("tokens", tokens), ("stride", stride), ("depth", depth)):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+        check_count(name, value)
     texts = draw_continuations(pair.target, prompts, sampling, seed=seed, max_new_tokens=tokens)
     pairs: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
     of_prompt: list[str] = []

@@ -19,11 +19,13 @@ from mdsd_core.models import load_pair
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import verifier
 from mdsd_study.benchmarks.common import arguments, machine, seconds, write_record
-from mdsd_study.measure import BOUND, Placement, SweepPlan, measure_context
+from mdsd_study.measure import BOUND, Placement, SweepSettings, entries_of, measure_position
+from mdsd_study.measure.grid import TextJob, slices_of
 from mdsd_study.measure.pairs import find_pair
+from mdsd_study.measure.stored_texts import load_texts
 from mdsd_study.measure.teacher_forcing import positions
-from mdsd_study.measure.texts import Continuation, load_contexts
-from mdsd_study.measure.work import measure_text, units_of
+from mdsd_study.measure.texts import thinned
+from mdsd_study.measure.work import measure_text
 
 
 def main():
@@ -31,24 +33,25 @@ def main():
     parser.add_argument("--limit", type=float, default=120.0, help="milliseconds for one context and pair")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    plan = SweepPlan((find_pair("smollm2-135m/skip4"),), ("mt_bench",), profile="ci", max_new_tokens=options.tokens)
+    settings = SweepSettings(
+        (find_pair("smollm2-135m/skip4"),), ("mt_bench",), profile="ci", max_new_tokens=options.tokens
+    )
     pair = load_pair("smollm2-135m", "smollm2-135m-skip4")
     sampling = SamplingParams(0.7)
-    texts = load_contexts(pair.target, "mt_bench", "ci", sampling)[: options.prompts]
-    texts = [Continuation(text.key, text.prompt, text.tokens[: options.tokens]) for text in texts]
-    prompts = {"mt_bench": [prompt for prompt in plan.read_prompts("mt_bench") if prompt.key in {t.key for t in texts}]}
-    units = units_of(plan, prompts, ("smollm2-135m", None))
-    entries, rng = list(plan.entries()), np.random.default_rng(0)
+    texts = load_texts(pair.target, "mt_bench", "ci", sampling)[: options.prompts]
+    texts = thinned(texts, len(texts), options.tokens)
+    jobs = [TextJob(text.key, tuple(slices_of(settings))) for text in texts]
+    entries, rng = list(entries_of(settings)), np.random.default_rng(0)
     rules = {(rule, scheme) for _, rule, _, scheme in entries}
 
     def plain(p, q):
         for rule, scheme in rules:
             optimal_acceptance(p, q, scheme) if rule == BOUND else verifier(rule).acceptance(p, q, scheme)
 
-    measure_text(plan, Placement(), units[0], texts[0])  # loads, compiles
+    measure_text(settings, Placement(), jobs[0], texts[0])  # loads, compiles
     whole = statistics.median(
-        seconds(lambda u=unit, t=text: measure_text(plan, Placement(), u, t)) / len(text.tokens)
-        for unit, text in zip(units, texts, strict=True)
+        seconds(lambda j=job, t=text: measure_text(settings, Placement(), j, t)) / len(text.tokens)
+        for job, text in zip(jobs, texts, strict=True)
     )
     spent = {"argsort of V doubles": [], "rates, work shared": [], "rates, plain calls": []}
     for text in texts:
@@ -56,7 +59,7 @@ def main():
             p, q = place.p, place.q["draft"]
             spent["argsort of V doubles"].append(seconds(lambda p=p, q=q: np.argsort(p / q)))
             spent["rates, work shared"].append(
-                seconds(lambda p=p, q=q: measure_context(p, q, entries, rng, plan.histories))
+                seconds(lambda p=p, q=q: measure_position(p, q, entries, rng, settings.histories))
             )
             spent["rates, plain calls"].append(seconds(lambda p=p, q=q: plain(p, q)))
     milliseconds = {name: 1e3 * statistics.median(values) for name, values in spent.items()}

@@ -34,13 +34,13 @@ def packaged(count, seed=0):
     """The same of the packaged pair: positions drawn from stored continuations."""
     from mdsd_core.distributions import SamplingParams
     from mdsd_core.models import load_model, load_pair
+    from mdsd_study.measure.stored_texts import load_texts
     from mdsd_study.measure.teacher_forcing import forced_logits
-    from mdsd_study.measure.texts import load_contexts
 
     target = load_model("smollm2-135m")
     drafts = [load_pair(target, f"smollm2-135m-skip{k}").draft for k in (4, 8)]
     texts = [
-        text for name in ("mt_bench", "human_eval") for text in load_contexts(target, name, "ci", SamplingParams(0.7))
+        text for name in ("mt_bench", "human_eval") for text in load_texts(target, name, "ci", SamplingParams(0.7))
     ]
     rng = np.random.default_rng(seed)
     for i in range(count):

@@ -40,7 +40,7 @@ def measure(
     prompts: Annotated[int, typer.Option(min=1, help="Prompts of each set, evenly spaced over it.")] = 16,
     longest_prompt: Annotated[int | None, typer.Option(min=1, help="Leave out longer prompts (characters).")] = None,
     max_new_tokens: Annotated[int, typer.Option("--max-new-tokens", "-m", min=1)] = 128,
-    stride: Annotated[int, typer.Option(min=1, help="Measure every so many-th position.")] = 1,
+    stride: Annotated[int, typer.Option(min=1, help="Measure every 2nd, 3rd, ... position; 1: all.")] = 1,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     config: Annotated[Path | None, typer.Option(help="A TOML file with pairs and prompt sets of your own.")] = None,
     workers: Annotated[
@@ -59,10 +59,10 @@ def measure(
     some prompts could not be measured, all others are kept.
     """
     with reported():
-        from mdsd_study.measure import Placement, SweepIncomplete, SweepPlan
+        from mdsd_study.measure import Placement, SweepIncomplete, SweepSettings
         from mdsd_study.measure import measure as run
         from mdsd_study.measure.pairs import Pair, find_pair, packaged_pairs, read_config
-        from mdsd_study.measure.plan import DEFAULT_RULES
+        from mdsd_study.measure.settings import DEFAULT_RULES
 
         own_pairs, own_sets = read_config(config) if config is not None else ({}, {})
         if list_pairs:
@@ -76,7 +76,7 @@ def measure(
             pairs = [Pair(f"{target}/{name}", target, name) for name in draft]
         else:
             pairs = [find_pair(name, own_pairs) for name in pair or ["smollm2-135m/skip4"]]
-        plan = SweepPlan(
+        settings = SweepSettings(
             pairs=tuple(pairs),
             prompt_sets=tuple(prompt_set or ["mt_bench"]),
             temperatures=tuple(temperature or [0.7]),
@@ -97,7 +97,7 @@ def measure(
         )
         try:
             sweep = run(
-                plan,
+                settings,
                 out,
                 scheduler=scheduler,
                 workers=workers,
@@ -147,4 +147,4 @@ def _report(sweep: Any, as_json: bool) -> None:
             gap = "" if row.verifier == "bound" else f"{max(row.gap, 0.0):.4f}"
             table.add_row(str(row.scheme), str(row.n), str(row.verifier), interval, gap)
         console.print(table)
-    console.print(f"{sweep.computed} prompts and cells measured, {sweep.reused} finished before; all in {sweep.folder}")
+    console.print(f"{sweep.computed} prompts measured, {sweep.reused} finished before; all in {sweep.folder}")

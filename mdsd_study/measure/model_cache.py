@@ -1,4 +1,4 @@
-"""Models and other sources of p and q, loaded once in a process and kept while they are needed."""
+"""Models and what else gives p and q, loaded once in a process and kept while they are needed."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class Placement:
         return {"device": self.device, "device_map": self.device_map, "dtype": kind, "revision": revision}
 
 
-class TrigramSource:
+class TrigramLogits:
     """Log-probabilities of a trigram model at every position of a text."""
 
     def __init__(self, model: WittenBellTrigram) -> None:
@@ -51,7 +51,7 @@ class TrigramSource:
             yield np.log(self.model.distribution(whole[max(0, end - 2) : end]))
 
 
-class ModelSource:
+class ModelLogits:
     """Logits of a language model at every position of a text, by one pass."""
 
     def __init__(self, model: LanguageModel) -> None:
@@ -64,38 +64,35 @@ class ModelSource:
         return (logits[place] for place in places)
 
 
-Source = ModelSource | TrigramSource
-
-
 @dataclass
-class Sources:
-    """The models of one target and its drafts. A process keeps one of these: see :func:`sources_of`."""
+class LoadedModels:
+    """The models of one target and its drafts. A process keeps one of these: see :func:`loaded_models`."""
 
     name: str
     revision: str | None
     placement: Placement
     target: LanguageModel = field(init=False)
-    drafts: dict[tuple[str, str | None], Source] = field(default_factory=dict)
+    drafts: dict[tuple[str, str | None], ModelLogits | TrigramLogits] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.target = load_model(self.name, **self.placement.options(self.revision))
 
-    def draft_of(self, pair: Pair) -> Source:
+    def draft_of(self, pair: Pair) -> ModelLogits | TrigramLogits:
         """The draft of a pair, loaded when first asked for."""
         key = (pair.draft, pair.draft_revision)
         if key not in self.drafts:
             if pair.draft == "ngram" or pair.draft.startswith("ngram:"):
-                self.drafts[key] = TrigramSource(trigram(self.target, pair.draft.removeprefix("ngram").lstrip(":")))
+                self.drafts[key] = TrigramLogits(trigram(self.target, pair.draft.removeprefix("ngram").lstrip(":")))
             else:
                 options = self.placement.options(pair.draft_revision)
-                self.drafts[key] = ModelSource(load_pair(self.target, pair.draft, **options).draft)
+                self.drafts[key] = ModelLogits(load_pair(self.target, pair.draft, **options).draft)
         return self.drafts[key]
 
 
-_LOADED: list[Sources] = []
+_LOADED: list[LoadedModels] = []
 
 
-def sources_of(name: str, revision: str | None, placement: Placement) -> Sources:
+def loaded_models(name: str, revision: str | None, placement: Placement) -> LoadedModels:
     """The models of a target in this process: those loaded before, if they are the ones; else loaded now.
 
     One target with its drafts is kept at a time, so that large ones need not fit in memory together.
@@ -103,5 +100,5 @@ def sources_of(name: str, revision: str | None, placement: Placement) -> Sources
     if _LOADED and (_LOADED[0].name, _LOADED[0].revision, _LOADED[0].placement) == (name, revision, placement):
         return _LOADED[0]
     _LOADED.clear()
-    _LOADED.append(Sources(name, revision, placement))
+    _LOADED.append(LoadedModels(name, revision, placement))
     return _LOADED[0]

@@ -1,4 +1,4 @@
-"""One context: every rate and acceptance of a sweep, with the work that they share done once.
+"""One position: every rate and acceptance of a sweep, with the work that they share done once.
 
 For one (p, q) there is one check, one sort by p/q (which serves every scheme whose weights are q, or q off a fixed
 set), one table of residual masses, and one recursion of rejections that holds the acceptance of recursive rejection
@@ -17,30 +17,30 @@ from mdsd_core.transport.order import RatioOrder, ratio_order
 from mdsd_core.transport.subset import optimal_acceptance_in_order
 from mdsd_core.verifiers import Estimate, verifier
 from mdsd_core.verifiers.node import Node
-from mdsd_core.verifiers.recursive_rejection.with_replacement import rejection_masses
-from mdsd_core.verifiers.recursive_rejection.without_replacement import acceptance_of_table
+from mdsd_core.verifiers.recursive_rejection.with_replacement import RecursiveRejection, rejection_masses
+from mdsd_core.verifiers.recursive_rejection.without_replacement import RecursiveRejectionWithout, acceptance_of_table
 from mdsd_core.verifiers.residual_table import ResidualTable
-from mdsd_study.measure.plan import BOUND
+from mdsd_study.measure.grid import BOUND, Entry
 
-#: Names of the columns of :func:`measure_context`.
+#: Names of the columns of :func:`measure_position`.
 VALUES = ("acceptance", "low", "high", "level", "bound")
 
 
-def measure_context(
+def measure_position(
     p: ArrayLike,
     q: ArrayLike,
-    entries: Iterable[tuple[str, str, int, Scheme]],
+    entries: Iterable[Entry],
     rng: np.random.Generator,
     histories: int = 2048,
 ) -> NDArray[np.float64]:
-    """Measure all rules at one context.
+    """Measure all entries of a sweep at one position.
 
     Parameters
     ----------
     p, q : array_like, shape (V,)
         Target and draft distribution.
-    entries : iterable of (scheme name, verifier name or "bound", n, scheme)
-        See :meth:`SweepPlan.entries`; entries of one scheme need not stand together.
+    entries : iterable of Entry
+        See :func:`mdsd_study.measure.grid.entries_of`; entries of one scheme need not stand together.
     rng : numpy.random.Generator
         For sampled histories; not used where all is exact.
     histories : int
@@ -59,16 +59,16 @@ def measure_context(
     Examples
     --------
     >>> from mdsd_core.schemes import WithReplacement
-    >>> schemes = [("with_replacement", rule, n, WithReplacement(n)) for n in (1, 2) for rule in ("bound", "rrs")]
-    >>> measure_context([0.6, 0.4], [0.2, 0.8], schemes, np.random.default_rng(0))[:, 0].round(12)
+    >>> entries = [Entry("with_replacement", rule, n, WithReplacement(n)) for n in (1, 2) for rule in ("bound", "rrs")]
+    >>> measure_position([0.6, 0.4], [0.2, 0.8], entries, np.random.default_rng(0))[:, 0].round(12)
     array([0.6 , 0.6 , 0.76, 0.68])
     """
     entries = list(entries)
-    context = _Context(*check_pair(p, q), entries, rng, histories)
+    here = _Position(*check_pair(p, q), entries, rng, histories)
     values = np.empty((len(entries), len(VALUES)))
     for row, (_, rule, _, scheme) in zip(values, entries, strict=True):
-        bound = context.bound(scheme)
-        found = bound if rule == BOUND else context.acceptance(rule, scheme)
+        bound = here.bound(scheme)
+        found = bound if rule == BOUND else here.acceptance(rule, scheme)
         if isinstance(found, Estimate):
             row[:] = found.value, found.low, found.high, found.level, bound
         else:
@@ -76,14 +76,14 @@ def measure_context(
     return values
 
 
-class _Context:
+class _Position:
     """p and q with what has been computed for them so far."""
 
     def __init__(
         self,
         p: NDArray[np.float64],
         q: NDArray[np.float64],
-        entries: list[tuple[str, str, int, Scheme]],
+        entries: list[Entry],
         rng: np.random.Generator,
         histories: int,
     ) -> None:
@@ -117,18 +117,20 @@ class _Context:
             self._bounds[scheme] = optimal_acceptance_in_order(self.p, self.q, scheme, order).rate
         return self._bounds[scheme]
 
-    def acceptance(self, rule: str, scheme: Scheme) -> float | Estimate:
-        """What the verifier of that name accepts."""
-        if rule == "rrs" and scheme in self._plain:
+    def acceptance(self, name: str, scheme: Scheme) -> float | Estimate:
+        """What the verifier of that name accepts, with shared work where its acceptance can be had so."""
+        rule = verifier(name)
+        computed_by = type(rule).acceptance
+        if computed_by is RecursiveRejection.acceptance and scheme in self._plain:
             if not self._masses:
                 most = max(self._plain, key=lambda s: s.drafts)
                 self._masses = rejection_masses(Node.of(self.p, self.q, most))
             return float(1.0 - self._masses[scheme.drafts])
-        if rule == "rrs_without" and verifier(rule).supports(scheme):
+        if computed_by is RecursiveRejectionWithout.acceptance and rule.supports(scheme):
             node = Node.of(self.p, self.q, scheme)
             fixed = float(self.p[list(node.fixed)].sum())
             return acceptance_of_table(self._residuals(node), node.sampled, fixed, self.histories, self.rng)
-        return verifier(rule).acceptance(self.p, self.q, scheme)
+        return rule.acceptance(self.p, self.q, scheme)
 
     def _residuals(self, node: Node) -> ResidualTable:
         if node.fixed:

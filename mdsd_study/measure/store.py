@@ -4,9 +4,9 @@
 
     manifest.json                   the settings, and a digest of the modules that measure
     texts/SET/TARGET-T-BATCH.json   texts that the target drew, if they were not stored with the project
-    prompts/CELL/PROMPT.parquet     the rows of one prompt and cell: a file is there if and only if it is complete
-    table.parquet                   all rows, in the order of the plan
-    summary.parquet                 means over contexts with intervals
+    prompts/SLICE/PROMPT.parquet    the rows of one prompt and slice: a file is there if and only if it is complete
+    table.parquet                   all rows, in the order of the settings
+    summary.parquet                 means over positions with intervals
 
 Files are written under another name and renamed, so that a process that is killed leaves no half a file behind.
 """
@@ -22,10 +22,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mdsd_core import disk_cache
-from mdsd_study.measure.plan import Cell, SweepPlan
+from mdsd_study.measure.grid import DrawJob, Slice
+from mdsd_study.measure.settings import SweepSettings
+from mdsd_study.measure.stored_texts import read_texts, write_texts
 from mdsd_study.measure.table import SCHEMA
-from mdsd_study.measure.texts import Continuation, read_contexts, write_contexts
-from mdsd_study.measure.work import Drawing
+from mdsd_study.measure.texts import Continuation
 from mdsd_study.report.provenance import imported_by
 from mdsd_study.report.results import in_one_step, write_json
 
@@ -40,11 +41,10 @@ class SettingsDiffer(ValueError):
 
     >>> from tempfile import mkdtemp
     >>> from mdsd_study.measure.pairs import find_pair
-    >>> folder, plan = Path(mkdtemp()), SweepPlan((find_pair("tiny-random"),), ("mt_bench",))
-    >>> Store(folder, plan).finished(next(plan.cells()), "mt_bench/81")
-    False
+    >>> folder, settings = Path(mkdtemp()), SweepSettings((find_pair("tiny-random"),), ("mt_bench",))
+    >>> store = Store(folder, settings)
     >>> try:
-    ...     Store(folder, dataclasses.replace(plan, seed=1))
+    ...     Store(folder, dataclasses.replace(settings, seed=1))
     ... except SettingsDiffer as error:
     ...     print("seed was 0, is 1" in str(error))
     True
@@ -67,7 +67,7 @@ class Store:
     ----------
     folder : path
         New, or one of a sweep with the same settings.
-    plan : SweepPlan
+    settings : SweepSettings
 
     Raises
     ------
@@ -75,10 +75,10 @@ class Store:
         If the folder belongs to another sweep; the message says what differs.
     """
 
-    def __init__(self, folder: Path, plan: SweepPlan) -> None:
-        self.folder, self.plan = folder, plan
+    def __init__(self, folder: Path, settings: SweepSettings) -> None:
+        self.folder = folder
         path = folder / "manifest.json"
-        wanted = {"format": _FORMAT, "code": measuring_digest(), "settings": plan.settings()}
+        wanted = {"format": _FORMAT, "code": measuring_digest(), "settings": settings.for_json()}
         wanted = json.loads(json.dumps(wanted))
         if not path.is_file():
             if folder.is_dir() and any(folder.iterdir()):
@@ -92,41 +92,44 @@ class Store:
                 f"{folder} holds another sweep ({'; '.join(differences)}): choose another folder, or delete this one"
             )
 
-    def path_of(self, cell: Cell, prompt: str) -> Path:
-        """Where the rows of a prompt and cell are, or will be."""
-        return self.folder / "prompts" / cell.slug / f"{quote(prompt, safe='')}.parquet"
+    def path_of(self, one: Slice, prompt: str) -> Path:
+        """Where the rows of a prompt and slice are, or will be."""
+        return self.folder / "prompts" / one.slug / f"{quote(prompt, safe='')}.parquet"
 
-    def finished(self, cell: Cell, prompt: str) -> bool:
+    def finished(self, one: Slice, prompt: str) -> bool:
         """Whether they are there."""
-        return self.path_of(cell, prompt).is_file()
+        return self.path_of(one, prompt).is_file()
 
-    def write(self, cell: Cell, prompt: str, rows: pa.Table) -> None:
-        """Keep the rows of a prompt and cell, in one step."""
-        with in_one_step(self.path_of(cell, prompt)) as part:
+    def write(self, one: Slice, prompt: str, rows: pa.Table) -> None:
+        """Keep the rows of a prompt and slice, in one step."""
+        with in_one_step(self.path_of(one, prompt)) as part:
             pq.write_table(rows, part)
 
-    def texts(self, drawing: Drawing) -> list[Continuation] | None:
+    def texts(self, job: DrawJob) -> list[Continuation] | None:
         """The texts of a batch that were drawn before, or None."""
-        path = self._texts_path(drawing)
-        return read_contexts(path)[1] if path.is_file() else None
+        path = self._texts_path(job)
+        return read_texts(path)[1] if path.is_file() else None
 
-    def write_texts(self, drawing: Drawing, texts: Iterable[Continuation]) -> None:
+    def write_texts(self, job: DrawJob, texts: Iterable[Continuation]) -> None:
         """Keep the texts of a batch, in one step."""
-        sampling = dataclasses.asdict(self.plan.sampling(drawing.text_temperature))
-        settings: dict[str, object] = {"target": drawing.target, "set": drawing.prompt_set, "sampling": sampling}
-        write_contexts(self._texts_path(drawing), settings, texts)
+        own = job.slice
+        sampling = dataclasses.asdict(own.text_sampling)
+        write_texts(
+            self._texts_path(job), {"target": own.pair.target, "set": own.prompt_set, "sampling": sampling}, texts
+        )
 
-    def _texts_path(self, drawing: Drawing) -> Path:
-        target = quote(f"{drawing.target}@{drawing.target_revision or ''}", safe="")
-        name = f"{target}-T{drawing.text_temperature!r}-{drawing.number}.json"
-        return self.folder / "texts" / quote(drawing.prompt_set, safe="") / name
+    def _texts_path(self, job: DrawJob) -> Path:
+        name, revision = job.slice.target
+        target = quote(f"{name}@{revision or ''}", safe="")
+        name = f"{target}-T{job.slice.text_sampling.temperature!r}-{job.number}.json"
+        return self.folder / "texts" / quote(job.slice.prompt_set, safe="") / name
 
-    def gather(self, finished: Iterable[tuple[Cell, str]]) -> Path:
-        """Write ``table.parquet`` from the files of prompts and cells, one after the other; returns its path."""
+    def gather(self, finished: Iterable[tuple[Slice, str]]) -> Path:
+        """Write ``table.parquet`` from the files of prompts and slices, one after the other; returns its path."""
         path = self.folder / "table.parquet"
         with in_one_step(path) as part, pq.ParquetWriter(part, SCHEMA) as writer:
-            for cell, prompt in finished:
-                writer.write_table(pq.read_table(self.path_of(cell, prompt), schema=SCHEMA))
+            for one, prompt in finished:
+                writer.write_table(pq.read_table(self.path_of(one, prompt), schema=SCHEMA))
         return path
 
 

@@ -1,6 +1,6 @@
-"""The tidy table of a sweep: its columns, and what is made of it by averaging over contexts.
+"""The tidy table of a sweep: its columns, and what is made of it by averaging over positions.
 
-One row is one rule at one context. :data:`COLUMNS` says what each column holds.
+One row is one verifier, or the bound, at one position. :data:`COLUMNS` says what each column holds.
 """
 
 from collections.abc import Sequence
@@ -11,12 +11,13 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from mdsd_study.measure.plan import BOUND, Cell
+from mdsd_study.measure.grid import BOUND, Entry, Slice
+from mdsd_study.measure.one_position import VALUES
 from mdsd_study.statistics import bootstrap_mean
 
 _NAME = pa.dictionary(pa.int32(), pa.string())
 
-#: Column -> (type, what it holds). The columns of a context repeat in the rows of its rules.
+#: Column -> (type, what it holds). The columns of a position repeat in its rows.
 COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "pair": (_NAME, "name of the pair of models"),
     "target": (_NAME, "the target, as it was asked for"),
@@ -35,7 +36,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "low": (pa.float64(), "lower end of the interval of `acceptance`; equal to it where it is exact"),
     "high": (pa.float64(), "upper end"),
     "level": (pa.float64(), "coverage of that interval: 1 for exact values and rigorous brackets"),
-    "bound": (pa.float64(), "optimal acceptance rate of the scheme at this context"),
+    "bound": (pa.float64(), "optimal acceptance rate of the scheme at this position"),
     "overlap": (pa.float64(), "sum_x min(p_x, q_x), the acceptance of a single draft"),
     "target_entropy": (pa.float64(), "entropy of p, in nats"),
     "draft_entropy": (pa.float64(), "entropy of q, in nats"),
@@ -48,16 +49,16 @@ KEYS = tuple(name for name in list(COLUMNS)[: list(COLUMNS).index("acceptance")]
 
 #: Column of a summary -> what it holds, beside :data:`KEYS`.
 SUMMARY: dict[str, str] = {
-    "contexts": "number of contexts",
+    "contexts": "number of positions",
     "prompts": "number of prompts",
     "enough": "whether there are enough prompts for the intervals to be relied on",
-    "acceptance": "mean over contexts",
+    "acceptance": "mean over positions",
     "acceptance_low": "lower end of its 95 % interval, prompts resampled",
     "acceptance_high": "upper end",
-    "gap": "mean of bound - acceptance, both at the same context",
+    "gap": "mean of bound - acceptance, both at the same position",
     "gap_low": "lower end of its interval",
     "gap_high": "upper end",
-    "uncertainty": "mean half-width of the per-context intervals: what is not sampling noise of the texts; 0 if exact",
+    "uncertainty": "mean half-width of the intervals at single positions: no sampling noise of the texts; 0 if exact",
 }
 
 
@@ -72,55 +73,53 @@ def entropy(p: NDArray[np.float64]) -> float:
 
 
 def rows_of(
-    cell: Cell,
+    one: Slice,
     prompt: str,
     places: Sequence[int],
-    entries: Sequence[tuple[str, str, int, Any]],
+    entries: Sequence[Entry],
     values: NDArray[np.float64],
     facts: NDArray[np.float64],
 ) -> pa.Table:
-    """The rows of one prompt and cell.
+    """The rows of one prompt and slice.
 
     Parameters
     ----------
-    cell, prompt
+    one, prompt
         What was measured.
     places : sequence of int, length C
         Positions in the text.
     entries : sequence, length R
-        See :meth:`SweepPlan.entries`.
+        See :func:`mdsd_study.measure.grid.entries_of`.
     values : ndarray, shape (C, R, 5)
         See :data:`mdsd_study.measure.one_position.VALUES`.
     facts : ndarray, shape (C, 3)
         Overlap and entropies.
     """
-    contexts, rules = values.shape[:2]
-    count = contexts * rules
+    positions, rows = values.shape[:2]
+    count = positions * rows
+    target, draft, text = (s.temperature for s in (one.sampling, one.draft_sampling, one.text_sampling))
     columns: dict[str, Any] = {
-        "pair": [cell.pair.name] * count,
-        "target": [cell.pair.target] * count,
-        "draft": [cell.pair.draft] * count,
-        "prompt_set": [cell.prompt_set] * count,
+        "pair": [one.pair.name] * count,
+        "target": [one.pair.target] * count,
+        "draft": [one.pair.draft] * count,
+        "prompt_set": [one.prompt_set] * count,
         "prompt": [prompt] * count,
-        "temperature": np.full(count, cell.temperature),
-        "draft_temperature": np.full(count, cell.draft_temperature),
-        "text_temperature": np.full(count, cell.text_temperature),
-        "text": ["same" if cell.text_temperature == cell.temperature else "fixed"] * count,
-        "position": np.repeat(np.asarray(places, dtype=np.int32), rules),
-        "scheme": [name for name, _, _, _ in entries] * contexts,
-        "verifier": [rule for _, rule, _, _ in entries] * contexts,
-        "n": np.tile(np.array([n for _, _, n, _ in entries], dtype=np.int16), contexts),
+        "temperature": np.full(count, target),
+        "draft_temperature": np.full(count, draft),
+        "text_temperature": np.full(count, text),
+        "text": ["same" if text == target else "fixed"] * count,
+        "position": np.repeat(np.asarray(places, dtype=np.int32), rows),
+        "scheme": [entry.scheme_name for entry in entries] * positions,
+        "verifier": [entry.verifier for entry in entries] * positions,
+        "n": np.tile(np.array([entry.n for entry in entries], dtype=np.int16), positions),
     }
-    flat = values.reshape(count, -1)
-    columns |= {name: flat[:, i] for i, name in enumerate(("acceptance", "low", "high", "level", "bound"))}
-    columns |= {
-        name: np.repeat(facts[:, i], rules) for i, name in enumerate(("overlap", "target_entropy", "draft_entropy"))
-    }
+    columns |= dict(zip(VALUES, values.reshape(count, -1).T, strict=True))
+    columns |= dict(zip(("overlap", "target_entropy", "draft_entropy"), np.repeat(facts, rows, axis=0).T, strict=True))
     return pa.table({name: pa.array(column, type=COLUMNS[name][0]) for name, column in columns.items()}, schema=SCHEMA)
 
 
 def summarize(table: pa.Table | pd.DataFrame, *, seed: int = 0, by: Sequence[str] = KEYS) -> pd.DataFrame:
-    """Means over contexts with bootstrap intervals over prompts, one row for each combination of `by`.
+    """Means over positions with bootstrap intervals over prompts, one row for each combination of `by`.
 
     Parameters
     ----------

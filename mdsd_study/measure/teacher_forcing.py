@@ -14,7 +14,7 @@ from mdsd_study.measure.texts import Continuation
 
 @dataclass(frozen=True, eq=False)
 class Position:
-    """One context: what the target and the drafts say of the next token, and which token came.
+    """One position of a text: what the target and the drafts say of the next token, and which token came.
 
     Attributes
     ----------
@@ -43,13 +43,13 @@ class Position:
 
 
 @torch.inference_mode()
-def forced_logits(model: LanguageModel, context: Continuation) -> NDArray[np.float32]:
+def forced_logits(model: LanguageModel, text: Continuation) -> NDArray[np.float32]:
     """The logits of `model` for each token of a continuation, given all tokens before it, by one forward pass.
 
     Returns
     -------
-    ndarray, shape (len(context.tokens), W)
-        Row i belongs to ``context.tokens[i]``; float32, or float64 for a model in that precision. Padding of the
+    ndarray, shape (len(text.tokens), W)
+        Row i belongs to ``text.tokens[i]``; float32, or float64 for a model in that precision. Padding of the
         vocabulary is still in it.
 
     Examples
@@ -59,20 +59,20 @@ def forced_logits(model: LanguageModel, context: Continuation) -> NDArray[np.flo
     >>> forced_logits(load_model("tiny-random"), Continuation("mine/1", (97, 98), (99, 100, 101))).shape
     (3, 257)
     """
-    whole = [*context.prompt, *context.tokens[:-1]]  # the last token predicts nothing that is asked for
+    whole = [*text.prompt, *text.tokens[:-1]]  # the last token predicts nothing that is asked for
     ids = torch.tensor([whole], device=model.device)
-    logits = model.model(input_ids=ids, use_cache=False, logits_to_keep=len(context.tokens)).logits[0]
+    logits = model.model(input_ids=ids, use_cache=False, logits_to_keep=len(text.tokens)).logits[0]
     return (logits if logits.dtype == torch.float64 else logits.float()).cpu().numpy()
 
 
 def positions(
     target: LanguageModel,
     drafts: Mapping[str, LanguageModel],
-    contexts: Iterable[Continuation],
+    texts: Iterable[Continuation],
     params: SamplingParams,
     draft_params: SamplingParams | None = None,
 ) -> Iterator[Position]:
-    """Go through all positions of the contexts, text by text.
+    """Go through all positions of the texts, one text after the other.
 
     One forward pass a text for the target and for each draft; the logits of one text at a time are in memory.
 
@@ -82,8 +82,8 @@ def positions(
         Gives p.
     drafts : mapping of str to LanguageModel
         Give q; each must share the target's vocabulary, as the two sides of a ``ModelPair`` do.
-    contexts : iterable of Continuation
-        For example :func:`mdsd_study.measure.texts.load_contexts`.
+    texts : iterable of Continuation
+        For example :func:`mdsd_study.measure.stored_texts.load_texts`.
     params, draft_params : SamplingParams
         Of the target and of the drafts; the drafts' default to the target's.
 
@@ -104,12 +104,12 @@ def positions(
     """
     draft_params = params if draft_params is None else draft_params
     size = target.vocab_size
-    for context in contexts:
-        of_target = forced_logits(target, context)
-        of_drafts = {name: forced_logits(draft, context) for name, draft in drafts.items()}
-        for index, token in enumerate(context.tokens):
+    for text in texts:
+        of_target = forced_logits(target, text)
+        of_drafts = {name: forced_logits(draft, text) for name, draft in drafts.items()}
+        for index, token in enumerate(text.tokens):
             yield Position(
-                context.key,
+                text.key,
                 index,
                 token,
                 probabilities(of_target[index], params, vocab_size=size, name="target logits"),

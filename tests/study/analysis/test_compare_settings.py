@@ -89,7 +89,7 @@ def test_contexts_of_a_pair_follow_each_other():
         np.testing.assert_array_equal(rounds.pairs[place][1], every.pairs[position][1])
     with pytest.raises(ValueError, match="no text has 9 tokens"):
         contexts_of_pair(pair, prompts, SamplingParams(), tokens=7, depth=9)
-    with pytest.raises(ValueError, match="stride must be at least 1"):
+    with pytest.raises(ValueError, match="stride must be an integer >= 1"):
         contexts_of_pair(pair, prompts, SamplingParams(), stride=0)
 
 

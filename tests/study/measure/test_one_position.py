@@ -15,7 +15,7 @@ from mdsd_core.schemes import (
 )
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import Estimate, verifier, verifiers_for
-from mdsd_study.measure.one_position import measure_context
+from mdsd_study.measure.one_position import measure_position
 
 SCHEMES = [
     *(WithReplacement(n) for n in (1, 2, 3)),
@@ -49,7 +49,7 @@ def test_shared_work_changes_no_digit(pair):
     p, q = pair
     before = p.copy(), q.copy()
     rng = np.random.default_rng(0)
-    values = measure_context(p, q, ENTRIES, rng, histories=256)
+    values = measure_position(p, q, ENTRIES, rng, histories=256)
     for (_, rule, _, scheme), row in zip(ENTRIES, values, strict=True):
         bound = optimal_acceptance(p, q, scheme).rate
         found = bound if rule == "bound" else verifier(rule).acceptance(p, q, scheme)
@@ -68,7 +68,7 @@ def test_sampled_histories_come_from_the_generator_and_hold_the_plain_value():
     p, q = rng.dirichlet(np.full(500, 0.2)), rng.dirichlet(np.full(500, 0.2))
     entries = [("without_replacement", "rrs_without", 5, WithoutReplacement(5))]
     first, again, other = (
-        measure_context(p, q, entries, np.random.default_rng(s), histories=4096)[0] for s in (1, 1, 2)
+        measure_position(p, q, entries, np.random.default_rng(s), histories=4096)[0] for s in (1, 1, 2)
     )
     assert first.tolist() == again.tolist()
     assert first[0] != other[0]

@@ -6,7 +6,7 @@ import pytest
 
 from mdsd_core.models import tiny_random_pair
 from mdsd_core.models.prompts import HUB_SETS, HubSet
-from mdsd_study.measure import SweepPlan, measure
+from mdsd_study.measure import SweepSettings, measure
 from mdsd_study.measure.pairs import Pair, find_pair, packaged_pairs, read_config
 
 
@@ -71,13 +71,13 @@ def test_models_and_data_in_the_format_of_a_hub(tmp_path):
     pairs, sets = read_config(tmp_path / "own.toml")
     assert pairs["mine"] == Pair("mine", str(tmp_path / "target"), str(tmp_path / "draft"))
     assert sets == {"news": HubSet(str(tmp_path / "data"), "Summarize.\n\n{article}", chat=False)}
-    plan = SweepPlan(
+    settings = SweepSettings(
         (find_pair("mine", pairs),), ("news",), prompts=3, max_new_tokens=3, dtype="float64", own_sets=sets
     )
-    frame = measure(plan, tmp_path / "out", workers=0).table().to_pandas()
+    frame = measure(settings, tmp_path / "out", workers=0).table().to_pandas()
     assert sorted(set(frame["prompt"])) == ["news/0", "news/1", "news/2"]
-    built_in = SweepPlan((find_pair("tiny-random"),), ("news",), prompts=3, max_new_tokens=3, own_sets=sets)
+    built_in = SweepSettings((find_pair("tiny-random"),), ("news",), prompts=3, max_new_tokens=3, own_sets=sets)
     same = measure(built_in, tmp_path / "same", workers=0).table().to_pandas()
     assert frame["acceptance"].to_numpy() == pytest.approx(same["acceptance"].to_numpy(), abs=1e-12)
     with pytest.raises(ValueError, match="dtype must name a dtype of torch"):
-        measure(SweepPlan((pairs["mine"],), ("news",), dtype="float7", own_sets=sets), tmp_path / "bad", workers=0)
+        measure(SweepSettings((pairs["mine"],), ("news",), dtype="float7", own_sets=sets), tmp_path / "bad", workers=0)

@@ -13,12 +13,22 @@ from mdsd_core.models.prompts import load_prompts
 from mdsd_core.schemes.names import scheme_of
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import verifier
-from mdsd_study.measure import BOUND, COLUMNS, SettingsDiffer, SweepIncomplete, SweepPlan, measure, model_cache
+from mdsd_study.measure import (
+    BOUND,
+    COLUMNS,
+    SettingsDiffer,
+    SweepIncomplete,
+    SweepSettings,
+    entries_of,
+    measure,
+    model_cache,
+)
 from mdsd_study.measure import store as store_module
 from mdsd_study.measure.pairs import Pair, find_pair
+from mdsd_study.measure.stored_texts import store_reference
 from mdsd_study.measure.table import SCHEMA, SUMMARY, summarize
 from mdsd_study.measure.teacher_forcing import positions
-from mdsd_study.measure.texts import draw_continuations, store_reference
+from mdsd_study.measure.texts import draw_continuations
 from mdsd_study.statistics import bootstrap_mean
 
 TINY = find_pair("tiny-random")
@@ -34,13 +44,13 @@ def texts(tmp_path):
 
 
 @pytest.fixture
-def plan(texts):
-    return SweepPlan((TINY,), (texts,), prompts=9, counts=(2,), rules=RULES, max_new_tokens=4)
+def settings(texts):
+    return SweepSettings((TINY,), (texts,), prompts=9, counts=(2,), rules=RULES, max_new_tokens=4)
 
 
 def test_rows_are_the_plain_rates_on_the_texts_of_the_study(tmp_path, texts):
-    plan = SweepPlan((TINY,), (texts,), (0.5, 1.0), (1, 3), RULES, prompts=3, max_new_tokens=5, stride=2)
-    frame = measure(plan, tmp_path / "out").table().to_pandas()
+    settings = SweepSettings((TINY,), (texts,), (0.5, 1.0), (1, 3), RULES, prompts=3, max_new_tokens=5, stride=2)
+    frame = measure(settings, tmp_path / "out").table().to_pandas()
     pair = load_pair("tiny-random", "tiny-random-draft")
     rows = iter(frame.itertuples())
     for temperature in (0.5, 1.0):
@@ -50,7 +60,7 @@ def test_rows_are_the_plain_rates_on_the_texts_of_the_study(tmp_path, texts):
             if place.index % 2:
                 continue
             p, q = place.p, place.q["d"]
-            for scheme, rule, n, law in plan.entries():
+            for scheme, rule, n, law in entries_of(settings):
                 row = next(rows)
                 bound = optimal_acceptance(p, q, law).rate
                 wanted = bound if rule == BOUND else verifier(rule).acceptance(p, q, law)
@@ -67,15 +77,15 @@ def test_rows_are_the_plain_rates_on_the_texts_of_the_study(tmp_path, texts):
     assert next(rows, None) is None
 
 
-def test_columns_are_the_documented_ones(tmp_path, plan):
-    sweep = measure(plan, tmp_path / "out")
+def test_columns_are_the_documented_ones(tmp_path, settings):
+    sweep = measure(settings, tmp_path / "out")
     assert sweep.table().schema.names == list(COLUMNS) == SCHEMA.names
     assert all(text for _, text in COLUMNS.values())
     assert list(sweep.summary().columns[-len(SUMMARY) :]) == list(SUMMARY)
 
 
-def test_summary_is_the_mean_with_the_interval_of_the_statistics_module(tmp_path, plan):
-    sweep = measure(plan, tmp_path / "out")
+def test_summary_is_the_mean_with_the_interval_of_the_statistics_module(tmp_path, settings):
+    sweep = measure(settings, tmp_path / "out")
     frame = sweep.table().to_pandas()
     row = sweep.summary().query("verifier == 'rrs'").iloc[0]
     own = frame[frame["verifier"] == "rrs"]
@@ -87,59 +97,59 @@ def test_summary_is_the_mean_with_the_interval_of_the_statistics_module(tmp_path
         summarize(frame, by=["pair", "scheme", "n"])
 
 
-def test_an_interrupted_sweep_goes_on_and_gives_the_same_table(tmp_path, plan):
-    whole = measure(plan, tmp_path / "whole")
+def test_an_interrupted_sweep_goes_on_and_gives_the_same_table(tmp_path, settings):
+    whole = measure(settings, tmp_path / "whole")
     seen = []
 
-    def stop(cell, key):
+    def stop(one, key):
         seen.append(key)
         if len(seen) == 4:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        measure(plan, tmp_path / "out", finished=stop)
+        measure(settings, tmp_path / "out", finished=stop)
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.parquet")}
     assert len(kept) == 4
     later = []
-    sweep = measure(plan, tmp_path / "out", finished=lambda cell, key: later.append(key))
+    sweep = measure(settings, tmp_path / "out", finished=lambda one, key: later.append(key))
     assert (sweep.computed, sweep.reused) == (5, 4)
     assert sorted(seen + later) == sorted({*seen, *later})  # none twice
     assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
     assert sweep.table().equals(whole.table())
     assert sweep.summary().equals(whole.summary())
-    assert measure(plan, tmp_path / "out").computed == 0
+    assert measure(settings, tmp_path / "out").computed == 0
 
 
-def test_texts_drawn_before_are_not_drawn_again(tmp_path, plan, monkeypatch):
-    measure(plan, tmp_path / "out")
+def test_texts_drawn_before_are_not_drawn_again(tmp_path, settings, monkeypatch):
+    measure(settings, tmp_path / "out")
     for path in (tmp_path / "out" / "prompts").rglob("*.parquet"):
         path.unlink()
     monkeypatch.setattr("mdsd_study.measure.work.draw_continuations", None)
-    assert measure(plan, tmp_path / "out").computed == 9
+    assert measure(settings, tmp_path / "out").computed == 9
 
 
-def test_a_folder_belongs_to_one_sweep(tmp_path, plan, monkeypatch):
-    measure(plan, tmp_path / "out")
+def test_a_folder_belongs_to_one_sweep(tmp_path, settings, monkeypatch):
+    measure(settings, tmp_path / "out")
     with pytest.raises(SettingsDiffer, match=r"stride was 1, is 2; seed was 0, is 3"):
-        measure(dataclasses.replace(plan, seed=3, stride=2), tmp_path / "out")
+        measure(dataclasses.replace(settings, seed=3, stride=2), tmp_path / "out")
     monkeypatch.setattr(store_module, "measuring_digest", lambda: "other")
     with pytest.raises(SettingsDiffer, match="code that measures has changed"):
-        measure(plan, tmp_path / "out")
+        measure(settings, tmp_path / "out")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("mine")
     with pytest.raises(SettingsDiffer, match="not empty and holds no sweep"):
-        measure(plan, tmp_path / "full")
+        measure(settings, tmp_path / "full")
 
 
-def test_fixed_texts_are_labelled_and_shared_by_the_temperatures(tmp_path, plan, monkeypatch):
+def test_fixed_texts_are_labelled_and_shared_by_the_temperatures(tmp_path, settings, monkeypatch):
     passes = []
     forced = "mdsd_study.measure.model_cache.forced_logits"
     original = model_cache.forced_logits
     monkeypatch.setattr(forced, lambda model, text: passes.append((model.name, text.key)) or original(model, text))
-    plan = dataclasses.replace(
-        plan, prompts=2, temperatures=(0.5, 1.0), text_temperature=0.5, draft_temperatures=(1.0,)
+    settings = dataclasses.replace(
+        settings, prompts=2, temperatures=(0.5, 1.0), text_temperature=0.5, draft_temperatures=(1.0,)
     )
-    frame = measure(plan, tmp_path / "out").table().to_pandas()
+    frame = measure(settings, tmp_path / "out").table().to_pandas()
     assert len(passes) == len(set(passes)) == 4  # two texts, one pass of each model
     assert dict(zip(frame["temperature"], frame["text"])) == {0.5: "same", 1.0: "fixed"}
     assert set(frame["text_temperature"]) == {0.5}
@@ -148,7 +158,7 @@ def test_fixed_texts_are_labelled_and_shared_by_the_temperatures(tmp_path, plan,
     assert one.equals(other)
 
 
-def test_a_model_is_loaded_once(tmp_path, plan, monkeypatch):
+def test_a_model_is_loaded_once(tmp_path, settings, monkeypatch):
     loaded = []
     for name in ("load_model", "load_pair"):
         load = getattr(model_cache, name)
@@ -156,20 +166,22 @@ def test_a_model_is_loaded_once(tmp_path, plan, monkeypatch):
             model_cache, name, lambda *a, load=load, name=name, **k: loaded.append(name) or load(*a, **k)
         )
     monkeypatch.setattr(model_cache, "_LOADED", [])
-    several = dataclasses.replace(plan, prompts=3, temperatures=(0.5, 1.0))  # two batches of texts, six texts
+    several = dataclasses.replace(settings, prompts=3, temperatures=(0.5, 1.0))  # two batches of texts, six texts
     measure(several, tmp_path / "out")
     assert loaded == ["load_model", "load_pair"]  # one target, one draft to it
-    measure(dataclasses.replace(plan, prompts=2), tmp_path / "again")  # another sweep in the same process
+    measure(dataclasses.replace(settings, prompts=2), tmp_path / "again")  # another sweep in the same process
     assert loaded == ["load_model", "load_pair"]
 
 
-def test_texts_stored_with_the_project_are_used(tmp_path, plan):
+def test_texts_stored_with_the_project_are_used(tmp_path, settings):
     target = load_pair("tiny-random", "tiny-random-draft").target
-    plan = SweepPlan((TINY,), ("mt_bench",), prompts=6, profile="ci", counts=(2,), rules=RULES, max_new_tokens=6)
+    settings = SweepSettings(
+        (TINY,), ("mt_bench",), prompts=6, profile="ci", counts=(2,), rules=RULES, max_new_tokens=6
+    )
     store_reference(target, "mt_bench", "ci", SamplingParams(0.7), reference=tmp_path / "reference")
-    stored = measure(plan, tmp_path / "stored", reference=tmp_path / "reference")
+    stored = measure(settings, tmp_path / "stored", reference=tmp_path / "reference")
     assert not (tmp_path / "stored" / "texts").exists()
-    drawn = measure(plan, tmp_path / "drawn", reference=tmp_path / "none")
+    drawn = measure(settings, tmp_path / "drawn", reference=tmp_path / "none")
     assert (tmp_path / "drawn" / "texts").exists()
     assert stored.table().equals(drawn.table())  # the first 6 tokens of 128 are the same as 6 tokens
 
@@ -177,11 +189,11 @@ def test_texts_stored_with_the_project_are_used(tmp_path, plan):
 def test_trigram_drafts_of_a_file(tmp_path, texts):
     (tmp_path / "book.txt").write_text("the cat sat on the mat\n\nprompt number one, number two")
     pairs = (TINY, Pair("ngram", "tiny-random", f"ngram:{tmp_path / 'book.txt'}"))
-    plan = SweepPlan(pairs, (texts,), prompts=2, counts=(2,), rules=RULES, max_new_tokens=3)
-    frame = measure(plan, tmp_path / "out").table().to_pandas()
+    settings = SweepSettings(pairs, (texts,), prompts=2, counts=(2,), rules=RULES, max_new_tokens=3)
+    frame = measure(settings, tmp_path / "out").table().to_pandas()
     assert set(frame["pair"]) == {"tiny-random", "ngram"}
     assert frame["acceptance"].between(0, 1).all()
-    gone = dataclasses.replace(plan, pairs=(Pair("x", "tiny-random", "ngram:nowhere.txt"),))
+    gone = dataclasses.replace(settings, pairs=(Pair("x", "tiny-random", "ngram:nowhere.txt"),))
     with pytest.raises(SweepIncomplete, match="text file nowhere"):
         measure(gone, tmp_path / "gone")
 
@@ -189,20 +201,20 @@ def test_trigram_drafts_of_a_file(tmp_path, texts):
 def test_a_prompt_that_cannot_be_measured_stops_no_other(tmp_path):
     path = tmp_path / "long.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in ("short", "x" * 2100, "also short")))
-    plan = SweepPlan((TINY,), (str(path),), counts=(2,), rules=RULES, max_new_tokens=3)
+    settings = SweepSettings((TINY,), (str(path),), counts=(2,), rules=RULES, max_new_tokens=3)
     with pytest.raises(SweepIncomplete, match=r"1 prompts .*long/1: its 2100 tokens fill the window of 2048") as caught:
-        measure(plan, tmp_path / "out")
+        measure(settings, tmp_path / "out")
     assert list(caught.value.failures) == ["long/1"]
     assert len(list((tmp_path / "out" / "prompts").rglob("*.parquet"))) == 2
     assert not (tmp_path / "out" / "table.parquet").exists()
-    fits = dataclasses.replace(plan, longest_prompt=100)
+    fits = dataclasses.replace(settings, longest_prompt=100)
     assert measure(fits, tmp_path / "fits").computed == 2
 
 
 def test_a_missing_model_ends_the_sweep_at_once(tmp_path, texts):
-    plan = SweepPlan((Pair("x", str(tmp_path), "skip:1"),), (texts,), counts=(2,), rules=RULES)
+    settings = SweepSettings((Pair("x", str(tmp_path), "skip:1"),), (texts,), counts=(2,), rules=RULES)
     with pytest.raises(ModelMissing, match="could not be loaded"):
-        measure(plan, tmp_path / "out")
+        measure(settings, tmp_path / "out")
 
 
 @pytest.mark.parametrize(
@@ -223,14 +235,14 @@ def test_a_missing_model_ends_the_sweep_at_once(tmp_path, texts):
         ({"rules": (("no_law", "rrs"),)}, "scheme must be one of"),
     ],
 )
-def test_bad_plans_are_refused(change, message):
+def test_bad_settings_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
-        SweepPlan(**({"pairs": (TINY,), "prompt_sets": ("mt_bench",)} | change))
+        SweepSettings(**({"pairs": (TINY,), "prompt_sets": ("mt_bench",)} | change))
 
 
 def test_unknown_verifiers_are_refused():
     with pytest.raises(KeyError, match="no verifier is named 'best'"):
-        SweepPlan((TINY,), ("mt_bench",), rules=(("greedy", "best"),))
+        SweepSettings((TINY,), ("mt_bench",), rules=(("greedy", "best"),))
 
 
 def test_schemes_between_the_top_and_sampling():

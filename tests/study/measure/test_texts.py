@@ -11,18 +11,23 @@ from transformers import GPT2Config, LlamaConfig
 from mdsd_core.distributions import SamplingParams, draw_token, probabilities
 from mdsd_core.models import LanguageModel, byte_tokenizer, random_model, tiny_random_pair
 from mdsd_core.models.prompts import Prompt
-from mdsd_study.measure import texts as contexts
+from mdsd_study.measure import stored_texts
+from mdsd_study.measure.stored_texts import (
+    TextSettings,
+    load_texts,
+    read_texts,
+    store_reference,
+    text_file,
+    write_texts,
+)
 from mdsd_study.measure.teacher_forcing import forced_logits, positions
 from mdsd_study.measure.texts import (
+    MAX_NEW_TOKENS,
+    PROMPTS_PER_SET,
     Continuation,
-    contexts_file,
     draw_continuations,
-    load_contexts,
     prompt_stream,
-    read_contexts,
-    store_reference,
     thinned,
-    write_contexts,
 )
 
 PARAMS = SamplingParams(temperature=0.8, top_p=0.95)
@@ -144,8 +149,8 @@ def test_law_of_the_first_two_tokens():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"max_new_tokens": 0}, "max_new_tokens must be at least 1, got 0"),
-        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        ({"max_new_tokens": 0}, "max_new_tokens must be an integer >= 1, got 0"),
+        ({"batch_size": 0}, "batch_size must be an integer >= 1, got 0"),
         ({"prompts": [PROMPTS[0], PROMPTS[0]]}, "prompts must have different keys"),
         ({"prompts": prompts_of([""])}, "prompt toy/0 has no token"),
     ],
@@ -159,34 +164,34 @@ def test_bad_input(tiny_pair, change, message):
 def test_files_round_trip(tmp_path):
     texts = [Continuation("a/0", (1, 2), (3,)), Continuation("a/1", (4,), (5, 6))]
     path = tmp_path / "deep" / "file.json"
-    write_contexts(path, {"target": "x", "prompts": 2}, texts)
-    assert read_contexts(path) == ({"target": "x", "prompts": 2}, texts)
+    write_texts(path, {"target": "x", "prompts": 2}, texts)
+    assert read_texts(path) == ({"target": "x", "prompts": 2}, texts)
     assert [file.name for file in path.parent.iterdir()] == ["file.json"]
     path.write_text(json.dumps({"settings": {"format": 0}}))
-    with pytest.raises(ValueError, match=r"file\.json is not a file of contexts of format 1"):
-        read_contexts(path)
+    with pytest.raises(ValueError, match=r"file\.json is not a file of texts of format 1"):
+        read_texts(path)
 
 
 @pytest.fixture
 def small_world(tmp_path, monkeypatch, tiny_pair):
     monkeypatch.setenv("MDSD_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(contexts, "PROMPTS_PER_SET", {"ci": 2, "quick": 3})
+    monkeypatch.setattr(stored_texts, "PROMPTS_PER_SET", {"ci": 2, "quick": 3})
     return tmp_path / "reference", tiny_pair.target
 
 
-def test_stored_contexts_are_read_for_just_their_settings(small_world, monkeypatch):
+def test_stored_texts_are_read_for_just_their_settings(small_world, monkeypatch):
     reference, target = small_world
     params = SamplingParams(0.7)
     path = store_reference(target, "mt_bench", "ci", params, max_new_tokens=4, reference=reference)
-    assert path == contexts_file(reference, "ci", "tiny-random", "mt_bench", params)
-    settings, stored = read_contexts(path)
+    assert path == text_file(TextSettings("tiny-random", "mt_bench", params, 2), "ci", reference)
+    settings, stored = read_texts(path)
     assert [one.key for one in stored] == ["mt_bench/81", "mt_bench/121"]
     marked = [Continuation(one.key, one.prompt, (1, 2, 3)) for one in stored]  # so that reading shows
-    write_contexts(path, settings, marked)
+    write_texts(path, settings, marked)
 
     def load(**changes):
         arguments = {"prompt_set": "mt_bench", "profile": "ci", "params": params, "max_new_tokens": 4} | changes
-        return load_contexts(target, reference=reference, **arguments)
+        return load_texts(target, reference=reference, **arguments)
 
     assert load() == marked
     for changes in (
@@ -208,11 +213,11 @@ def test_stored_contexts_are_read_for_just_their_settings(small_world, monkeypat
 def test_what_is_drawn_is_kept_in_the_cache(small_world, monkeypatch, tmp_path):
     reference, target = small_world
     calls = []
-    draw = contexts.draw_continuations
-    monkeypatch.setattr(contexts, "draw_continuations", lambda *a, **k: calls.append(1) or draw(*a, **k))
+    draw = stored_texts.draw_continuations
+    monkeypatch.setattr(stored_texts, "draw_continuations", lambda *a, **k: calls.append(1) or draw(*a, **k))
     arguments = {"profile": "ci", "params": SamplingParams(0.5), "max_new_tokens": 3, "reference": reference}
-    first = load_contexts(target, "human_eval", **arguments)
-    assert load_contexts(target, "human_eval", **arguments) == first
+    first = load_texts(target, "human_eval", **arguments)
+    assert load_texts(target, "human_eval", **arguments) == first
     assert len(calls) == 1
     # a model by another name may be another one tomorrow, and so may the user's file
     other = LanguageModel("my/model", target.model, target.tokenizer, target.vocab_size, target.eos_ids)
@@ -220,8 +225,8 @@ def test_what_is_drawn_is_kept_in_the_cache(small_world, monkeypatch, tmp_path):
     own.write_text('{"text": "a"}\n')
     for model, name in ((other, "human_eval"), (target, str(own))):
         before = len(calls)
-        load_contexts(model, name, **arguments)
-        load_contexts(model, name, **arguments)
+        load_texts(model, name, **arguments)
+        load_texts(model, name, **arguments)
         assert len(calls) == before + 2
 
 
@@ -235,27 +240,31 @@ def test_what_must_not_be_shown_is_not_stored(small_world, name):
 
 def test_command(small_world, monkeypatch, capsys):
     reference, target = small_world
-    monkeypatch.setattr(contexts, "load_model", lambda name: target)
-    contexts.main(["--profile", "ci", "--set", "mt_bench", "--temperature", "0.7", "1", "--reference", str(reference)])
+    monkeypatch.setattr(stored_texts, "load_model", lambda name: target)
+    stored_texts.main(
+        ["--profile", "ci", "--set", "mt_bench", "--temperature", "0.7", "1", "--reference", str(reference)]
+    )
     printed = capsys.readouterr().out.split()
     assert [line.rsplit("-", 1)[1] for line in printed] == ["T0.7.json", "T1.json"]
-    assert len(read_contexts(reference / "ci" / "contexts" / "tiny-random-mt_bench-T1.json")[1]) == 2
+    assert len(read_texts(reference / "ci" / "contexts" / "tiny-random-mt_bench-T1.json")[1]) == 2
 
 
 @pytest.mark.model
-def test_stored_reference_contexts(pytestconfig, smollm2):
+def test_the_texts_under_reference(pytestconfig, smollm2):
     """What lies under reference/: the right prompts, all tokens within the vocabulary, ends where a text ends."""
     from mdsd_core.models.prompts import load_prompts
 
     for profile, name in [(profile, name) for profile in ("ci", "quick") for name in ("mt_bench", "human_eval")]:
-        path = contexts_file(pytestconfig.rootpath / "reference", profile, smollm2.name, name, SamplingParams(0.7))
-        settings, stored = read_contexts(path)
-        assert settings["prompts"] == contexts.PROMPTS_PER_SET[profile]
-        expected = load_prompts(name, limit=contexts.PROMPTS_PER_SET[profile])
+        path = text_file(
+            TextSettings(smollm2.name, name, SamplingParams(0.7), 0), profile, pytestconfig.rootpath / "reference"
+        )
+        settings, stored = read_texts(path)
+        assert settings["prompts"] == PROMPTS_PER_SET[profile]
+        expected = load_prompts(name, limit=PROMPTS_PER_SET[profile])
         assert [one.key for one in stored] == [prompt.key for prompt in expected]
         for one, prompt in zip(stored, expected, strict=True):
             assert list(one.prompt) == smollm2.encode(prompt.text, chat=prompt.chat)
-            assert len(one.tokens) == contexts.MAX_NEW_TOKENS or one.tokens[-1] in smollm2.eos_ids
+            assert len(one.tokens) == MAX_NEW_TOKENS or one.tokens[-1] in smollm2.eos_ids
             assert not set(one.tokens[:-1]) & set(smollm2.eos_ids)
             assert max(one.tokens) < smollm2.vocab_size
 
@@ -263,8 +272,10 @@ def test_stored_reference_contexts(pytestconfig, smollm2):
 @pytest.mark.model
 def test_stored_tokens_could_have_been_drawn(pytestconfig, smollm2):
     """The uniforms of a prompt's stream give its stored tokens again (almost all: rounding differs by machine)."""
-    path = contexts_file(pytestconfig.rootpath / "reference", "ci", smollm2.name, "mt_bench", SamplingParams(0.7))
-    one = read_contexts(path)[1][0]
+    path = text_file(
+        TextSettings(smollm2.name, "mt_bench", SamplingParams(0.7), 0), "ci", pytestconfig.rootpath / "reference"
+    )
+    one = read_texts(path)[1][0]
     stream = prompt_stream(0, one.key)
     rows = forced_logits(smollm2, one)
     again = [draw_token(probabilities(row, SamplingParams(0.7)), stream.random()) for row in rows]
@@ -335,6 +346,6 @@ def test_texts_are_thinned_evenly_and_cut():
     assert [one.tokens for one in kept] == [tuple(range(10)), tuple(range(11)), tuple(range(11))]
     assert all(one.prompt == (1, 2) for one in kept)
     assert thinned(given, 20, 100) == given
-    for texts, tokens, name in ((0, 1, "texts"), (1, 0, "tokens")):
-        with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
+    for texts, tokens, name in ((0, 1, "count"), (1, 0, "tokens")):
+        with pytest.raises(ValueError, match=f"{name} must be an integer >= 1, got 0"):
             thinned(given, texts, tokens)
