@@ -4,7 +4,7 @@ import sys
 
 from mdsd_study.tools.build_book import run_jupyter_book
 from mdsd_study.tools.check.browser import Browser, find_chromium
-from mdsd_study.tools.check.served import served
+from mdsd_study.tools.check.local_server import serve_folder
 from mdsd_study.tools.notebooks.project import HERE, Project, ProjectError, mended_by_user
 
 
@@ -16,7 +16,7 @@ def main(project: Project = HERE) -> None:
         raise ProjectError("there is no Chromium (Debian: `apt-get install chromium`): it prints the PDF")
     run_jupyter_book(project, "singlehtml")
     target = project.build / "mdsd.pdf"
-    with served(project.build / "singlehtml") as address, Browser(chromium, timeout=600) as browser:
+    with serve_folder(project.build / "singlehtml") as address, Browser(chromium, timeout=600) as browser:
         browser.open(f"{address}index.html")
         browser.print_pdf(target)
     print(f"{target}: {target.stat().st_size / 1e6:.1f} MB")

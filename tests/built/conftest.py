@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from mdsd_study.tools.check.browser import Browser, find_chromium
-from mdsd_study.tools.check.served import served
+from mdsd_study.tools.check.local_server import serve_folder
 from mdsd_study.tools.notebooks.project import HERE
 
 
@@ -21,7 +21,7 @@ def html():
 
 @pytest.fixture(scope="session")
 def site(html):
-    with served(html) as address:
+    with serve_folder(html) as address:
         yield address
 
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from mdsd_study.tools.check.look import PHONE, problems_of
+from mdsd_study.tools.check.local_server import serve_folder
+from mdsd_study.tools.check.page_problems import PHONE, page_problems
 from mdsd_study.tools.check.scan_html import pages_of
-from mdsd_study.tools.check.served import served
 from mdsd_study.tools.notebooks.project import HERE
 
 
@@ -17,7 +17,7 @@ def names():
 
 @pytest.mark.parametrize("name", names())
 def test_a_page_is_quiet_and_fits_desk_and_phone(site, browser, name):
-    assert problems_of(browser, site, name) == []
+    assert page_problems(browser, site, name) == []
 
 
 def test_a_bad_page_is_noticed(browser, tmp_path):
@@ -28,8 +28,8 @@ def test_a_bad_page_is_noticed(browser, tmp_path):
         <p style="width: 40rem">This paragraph does not fit a phone.</p>""",
         encoding="utf-8",
     )
-    with served(tmp_path) as address:
-        found = problems_of(browser, address, "bad.html")
+    with serve_folder(tmp_path) as address:
+        found = page_problems(browser, address, "bad.html")
     for word in ("fetches http", "failed", "spoilt", "not shown", "Missing brace", f"a window of {PHONE}: ['p."):
         assert any(word in line for line in found), (word, found)
     assert not any("window of 1280" in line for line in found)

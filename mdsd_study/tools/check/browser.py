@@ -3,18 +3,20 @@
 Speaks the DevTools protocol over the web-socket client of tornado, which Jupyter brings along anyway.
 """
 
-import asyncio
 import base64
 import json
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tornado.ioloop import IOLoop
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -57,12 +59,10 @@ class Browser:
     def __init__(self, executable: str, timeout: float = 60.0) -> None:
         self._executable = executable
         self._timeout = timeout
-        self._loop = asyncio.new_event_loop()
+        self._loop = IOLoop(make_current=False)
         self._number = 0
         self._session: str | None = None
-        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._addresses: dict[str, str] = {}
-        self._loaded = asyncio.Event()
         self._forget()
 
     def __enter__(self) -> "Browser":
@@ -71,7 +71,7 @@ class Browser:
         command = [self._executable, *_FLAGS, f"--user-data-dir={self._folder.name}/profile", "about:blank"]
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
         try:
-            self._run(self._connect(self._wait_for_address()))
+            self._connect(self._wait_for_address())
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -84,23 +84,12 @@ class Browser:
         self._process.wait()
         if self._process.stderr:
             self._process.stderr.close()
-        tasks = asyncio.all_tasks(self._loop)
-        for task in tasks:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        if self._session is not None:
+            while self._run(self._socket.read_message) is not None:  # None: the connection is closed
+                pass
+            self._socket.close()
         self._loop.close()
         self._folder.cleanup()
-
-    def _run(self, work: Awaitable[Any]) -> Any:
-        return self._loop.run_until_complete(asyncio.wait_for(work, self._timeout))
-
-    def _fail(self, reader: asyncio.Task[None]) -> None:
-        """The reader ended: whoever waits for an answer will get none."""
-        if reader.cancelled():
-            return
-        for answer in self._answers.values():
-            answer.set_exception(reader.exception() or RuntimeError("Chromium closed the connection"))
-        self._answers.clear()
 
     def _wait_for_address(self) -> str:
         said = []
@@ -112,44 +101,49 @@ class Browser:
                 return match[1]
         raise RuntimeError(f"Chromium did not start:\n{''.join(said)}")
 
-    async def _connect(self, address: str) -> None:
-        self._socket: WebSocketClientConnection = await websocket_connect(address, max_message_size=2**28)
-        self._reader = asyncio.ensure_future(self._read())
-        self._reader.add_done_callback(self._fail)
-        target = (await self._call("Target.createTarget", url="about:blank"))["targetId"]
-        self._session = (await self._call("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
+    def _connect(self, address: str) -> None:
+        connect = partial(websocket_connect, address, max_message_size=2**28)
+        self._socket: WebSocketClientConnection = self._run(connect)
+        target = self._call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Network", "Runtime", "Log"):
-            await self._call(f"{domain}.enable")
-        await self._call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(self.downloads))
+            self._call(f"{domain}.enable")
+        self._call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(self.downloads))
 
-    async def _read(self) -> None:
-        while (text := await self._socket.read_message()) is not None:
-            message = json.loads(text)
-            if "id" in message:
-                self._answers.pop(message["id"]).set_result(message)
-            else:
-                self._note(message["method"], message["params"])
+    def _run(self, work: Callable[[], Any]) -> Any:
+        return self._loop.run_sync(work, timeout=self._timeout)
 
-    async def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
+    def _read(self) -> dict[str, Any]:
+        """The next message; events are noted."""
+        text = self._run(self._socket.read_message)
+        if text is None:
+            raise RuntimeError("Chromium closed the connection")
+        message: dict[str, Any] = json.loads(text)
+        if "id" not in message:
+            self._note(message["method"], message["params"])
+        return message
+
+    def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
         if self._session and not method.startswith("Browser."):
             message["sessionId"] = self._session
-        answer = self._answers[self._number] = self._loop.create_future()
-        await self._socket.write_message(json.dumps(message))
-        content = await answer
-        if "error" in content:
-            raise RuntimeError(f"{method}: {content['error']['message']}")
-        return dict(content["result"])
+        self._run(partial(self._socket.write_message, json.dumps(message)))
+        while (answer := self._read()).get("id") != self._number:
+            pass
+        if "error" in answer:
+            raise RuntimeError(f"{method}: {answer['error']['message']}")
+        return dict(answer["result"])
 
     def _forget(self) -> None:
+        self._loaded = False
         self.requests: list[str] = []
         self.failed: list[str] = []
         self.messages: list[str] = []
 
     def _note(self, event: str, about: dict[str, Any]) -> None:
         if event == "Page.loadEventFired":
-            self._loaded.set()
+            self._loaded = True
         elif event == "Network.requestWillBeSent":
             address = self._addresses[about["requestId"]] = about["request"]["url"]
             self.requests.append(address)
@@ -169,39 +163,33 @@ class Browser:
 
     def open(self, address: str, width: int = 1280, height: int = 900, *, dark: bool = False) -> None:
         """Show a page in a window of that size, and wait until it is loaded and its mathematics are set."""
-        self._run(self._open(address, width, height, dark))
-
-    async def _open(self, address: str, width: int, height: int, dark: bool) -> None:
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        await self._call("Emulation.setEmulatedMedia", media="screen", features=scheme)
-        await self._resize(width, height)
-        await self._navigate("about:blank")  # a script of the last page must not add to what we note
-        self._forget()
-        await self._navigate(address)
-        await self._until(_READY)
+        self._call("Emulation.setEmulatedMedia", media="screen", features=scheme)
+        self._resize(width, height)
+        self._navigate("about:blank")  # a script of the last page must not add to what we note
+        self._navigate(address)
+        self.until(_READY)
 
     def resize(self, width: int, height: int = 900) -> None:
         """Give the window another size; below 600 it behaves as a phone's."""
-        self._run(self._resize(width, height))
+        self._resize(width, height)
         self.until(f"screen.width === {width}")
 
-    async def _resize(self, width: int, height: int) -> None:
+    def _resize(self, width: int, height: int) -> None:
         size = {"width": width, "height": height, "screenWidth": width, "screenHeight": height}
-        await self._call("Emulation.setDeviceMetricsOverride", **size, deviceScaleFactor=1, mobile=width < 600)
+        self._call("Emulation.setDeviceMetricsOverride", **size, deviceScaleFactor=1, mobile=width < 600)
 
-    async def _navigate(self, address: str) -> None:
-        self._loaded = asyncio.Event()
-        answer = await self._call("Page.navigate", url=address)
+    def _navigate(self, address: str) -> None:
+        self._forget()
+        answer = self._call("Page.navigate", url=address)
         if "errorText" in answer:
             raise RuntimeError(f"{address}: {answer['errorText']}")
-        await self._loaded.wait()
+        while not self._loaded:
+            self._read()
 
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression; promises are awaited."""
-        return self._run(self._evaluate(expression))
-
-    async def _evaluate(self, expression: str) -> Any:
-        answer = await self._call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        answer = self._call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in answer:
             details = answer["exceptionDetails"]
             raise RuntimeError(f"{expression}: {details.get('exception', {}).get('description', details['text'])}")
@@ -209,46 +197,33 @@ class Browser:
 
     def until(self, expression: str) -> None:
         """Wait until a JavaScript expression is true."""
-        self._run(self._until(expression))
+        self.wait_for(lambda: bool(self.evaluate(expression)))
 
-    async def _until(self, expression: str) -> None:
-        while not await self._evaluate(expression):
-            await asyncio.sleep(0.05)
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        """Wait until `condition` holds on this side (a downloaded file, say)."""
+        end = time.monotonic() + self._timeout
+        while not condition():
+            if time.monotonic() > end:
+                raise TimeoutError(f"nothing came of {self._timeout:g} seconds of waiting")
+            time.sleep(0.05)
 
     def press(self, key: str, code: int = 0) -> None:
         """Press a key and let it go, by its DevTools name (``"Tab"``, ``"ArrowRight"``) and its key code."""
         for kind in ("keyDown", "keyUp"):
-            event = {"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code}
-            self._run(self._call("Input.dispatchKeyEvent", **event))
-
-    def wait_for(self, condition: Callable[[], bool]) -> None:
-        """Wait until `condition` holds on this side (a downloaded file, say)."""
-
-        async def waiting() -> None:
-            while not condition():
-                await asyncio.sleep(0.05)
-
-        self._run(waiting())
-
-    def screenshot(self, path: Path, *, whole: bool = False) -> None:
-        """Store what is shown as PNG; `whole`: the page down to its end."""
-        answer = self._run(self._call("Page.captureScreenshot", format="png", captureBeyondViewport=whole))
-        path.write_bytes(base64.b64decode(answer["data"]))
+            self._call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
 
     def print_pdf(self, path: Path) -> None:
         """Print the page to PDF, A4, with page numbers."""
         footer = '<div style="font-size:8px;width:100%;text-align:center"><span class="pageNumber"></span></div>'
-        self._run(self._call("Emulation.setEmulatedMedia", media="print"))
-        answer = self._run(
-            self._call(
-                "Page.printToPDF",
-                paperWidth=8.27,
-                paperHeight=11.69,
-                printBackground=True,
-                displayHeaderFooter=True,
-                headerTemplate="<span></span>",
-                footerTemplate=footer,
-            )
+        self._call("Emulation.setEmulatedMedia", media="print")
+        answer = self._call(
+            "Page.printToPDF",
+            paperWidth=8.27,
+            paperHeight=11.69,
+            printBackground=True,
+            displayHeaderFooter=True,
+            headerTemplate="<span></span>",
+            footerTemplate=footer,
         )
         path.write_bytes(base64.b64decode(answer["data"]))
 

@@ -19,7 +19,7 @@ _STICKING_OUT = """(() => {
 })()"""
 
 
-def problems_of(browser: Browser, site: str, name: str) -> list[str]:
+def page_problems(browser: Browser, site: str, name: str) -> list[str]:
     """Open the page `name` of the book served at `site` and say in words all that is wrong.
 
     Looked for: requests to anywhere else, failed requests, messages of scripts, formulae that MathJax could not set,
