@@ -12,6 +12,7 @@ judged row by row and gains nothing.
 
 import statistics
 import time
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +20,14 @@ import torch
 from mdsd_core.decoding import tensor_rules
 from mdsd_core.schemes import Deterministic, SpecHubPairs, WithoutReplacement, WithReplacement, greedy
 from mdsd_core.verifiers import verifier
-from mdsd_study.benchmarks.common import arguments, machine, print_table, softmax, write_record
+from mdsd_study.benchmarks.common import (
+    arguments,
+    keep_freed_memory,
+    normal_logits,
+    print_table,
+    softmax,
+    write_record,
+)
 
 
 class GivenUniforms:
@@ -54,10 +62,10 @@ def timed(work):
 def measure(B, V, n, rounds, seed=0, device="cuda"):
     """(rule, scheme) -> list over rounds of the seconds of loop and batch."""
     rng = np.random.default_rng(seed)
-    times = {}
+    times: dict[Any, list[tuple[float, ...]]] = {}
+    keep_freed_memory()
     for i in range(rounds + 2):
-        logits = 3.0 * rng.normal(size=(B, V))
-        p, q = softmax(logits), softmax(logits + 0.7 * rng.normal(size=(B, V)))
+        p, q = map(softmax, normal_logits(rng, (B, V)))
         on_device = torch.from_numpy(p).to(device), torch.from_numpy(q).to(device)
         if i == 2:
             times.clear()  # two rounds to compile and warm up
@@ -71,8 +79,8 @@ def measure(B, V, n, rounds, seed=0, device="cuda"):
                 return [plan.verify(drafts[b], GivenUniforms(u[b])).token for b, plan in enumerate(plans)]
 
             def batch(name=name, scheme=scheme, drafts=drafts, u=u, pair=on_device):
-                rows = torch.from_numpy(drafts).to(device), scheme, torch.from_numpy(u).to(device)
-                return tensor_rules.verify(name, *pair, *rows).tokens.tolist()
+                rows, uniforms = (torch.from_numpy(array).to(device) for array in (drafts, u))
+                return tensor_rules.verify(name, pair[0], pair[1], rows, scheme, uniforms).tokens.tolist()
 
             (one, by_loop), (other, by_batch) = timed(loop), timed(batch)
             if one != other:
@@ -106,15 +114,12 @@ def main():
         return
     times = measure(options.batch, options.vocabulary, options.drafts, options.rounds, device=options.device)
     rows = table(times, options.batch)
-    print(f"B = {options.batch}, V = {options.vocabulary}, n = {options.drafts}; microseconds a row, medians")
     print_table(
-        ["verifier", "scheme", "loop", "batch", "speedup"],
+        f"B = {options.batch}, V = {options.vocabulary}, n = {options.drafts}; microseconds a row, medians",
         rows,
-        {"verifier": "<16", "scheme": "<56", "loop_microseconds": "8.0f", "batch_microseconds": "8.0f"}
-        | {"speedup": "9.2f"},
+        "verifier scheme loop_microseconds batch_microseconds speedup",
     )
-    about = {name: getattr(options, name) for name in ("batch", "vocabulary", "drafts", "device", "rounds")}
-    write_record(options.json, {**about, "machine": machine(), "rows": rows})
+    write_record(options.json, {**vars(options), "rows": rows})
 
 
 if __name__ == "__main__":

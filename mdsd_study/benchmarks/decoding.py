@@ -35,7 +35,7 @@ from mdsd_core.models import load_pair
 from mdsd_core.schemes.names import scheme_family
 from mdsd_core.trees.selection import selects
 from mdsd_study.analysis.target_law_in_the_loop import lossless_cells
-from mdsd_study.benchmarks.common import arguments, machine, write_record
+from mdsd_study.benchmarks.common import arguments, print_table, write_record
 
 TREE = (4, 2, 2)
 SAMPLING, GREEDY = SamplingParams(temperature=0.7), SamplingParams(temperature=0)
@@ -219,24 +219,14 @@ def main():
         torch.set_num_threads(options.threads)
     run = (*setup(options.target, options.draft, options.device), options.tokens, options.repeat)
     print(f"{options.target} / {options.draft} on {options.device}, {torch.get_num_threads()} threads")
-    print(f"{'run':<39}{'tokens/s':>9}{'our draft is':>14}{'in CPU time':>13}{'CPU ms a token beside the models':>34}")
     speed = measure_speed(*run)
-    for row in speed:
-        print(
-            f"{row['run']:<39}{row['tokens_per_second']:>9.2f}{row['our_draft_is_faster']:>13.2f}x"
-            f"{row['in_processor_time']:>12.2f}x{row['own_processor_milliseconds']:>34.2f}",
-            flush=True,
-        )
-    print(f"{'scheme':<21}{'verifier':<16}{'rule':<6}{'ms beside the models':>21}{'share':>8}{'CPU ms':>8}{'share':>8}")
-    overhead = []
-    for row in measure_overhead(*run, [rule for rule in rules() if options.only in "-".join(rule)]):
-        overhead.append(row)
-        print(
-            f"{row['scheme']:<21}{row['verifier']:<16}{row['tree_rule']:<6}{row['milliseconds']:>21.1f}"
-            f"{row['share']:>8.1%}{row['processor_milliseconds']:>8.1f}{row['processor_share']:>8.1%}",
-            flush=True,
-        )
-    about = {"threads": torch.get_num_threads(), "machine": machine(), "overhead": overhead, "speed": speed}
+    print_table(
+        "speed", speed, "run tokens_per_second our_draft_is_faster in_processor_time own_processor_milliseconds"
+    )
+    overhead = list(measure_overhead(*run, [rule for rule in rules() if options.only in "-".join(rule)]))
+    columns = "scheme verifier tree_rule milliseconds share processor_milliseconds processor_share limit"
+    print_table("beside the models, of a round", overhead, columns)
+    about = {"threads": torch.get_num_threads(), "overhead": overhead, "speed": speed}
     write_record(options.json, {**vars(options), **about})
 
 

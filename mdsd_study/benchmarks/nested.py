@@ -14,10 +14,10 @@ import statistics
 
 import numpy as np
 
-from mdsd_core.schemes import DistinctConditioned, WithoutReplacement
+from mdsd_core.schemes import DistinctConditioned, Scheme, WithoutReplacement
 from mdsd_core.transport.nest import nested_plan
 from mdsd_study.analysis.nest_plots import measure_plan
-from mdsd_study.benchmarks.common import arguments, machine, softmax, write_record
+from mdsd_study.benchmarks.common import arguments, normal_logits, print_table, softmax, write_record
 
 VOCABULARY = 49_152
 
@@ -25,9 +25,7 @@ VOCABULARY = 49_152
 def synthetic(count, seed=0):
     """Logits of target and draft."""
     rng = np.random.default_rng(seed)
-    for _ in range(count):
-        logits = 3.0 * rng.normal(size=VOCABULARY)
-        yield logits, logits + 0.5 * rng.normal(size=VOCABULARY)
+    return [normal_logits(rng, VOCABULARY, noise=0.5) for _ in range(count)]
 
 
 def packaged(count, seed=0):
@@ -86,22 +84,18 @@ def main():
     parser.add_argument("--temperatures", type=float, nargs="+", default=[0.1, 0.3, 0.7, 1.0, 1.5])
     options = parser.parse_args()
     logits = list((packaged if options.real else synthetic)(options.contexts))
-    for scheme in (WithoutReplacement(2), WithoutReplacement(3), DistinctConditioned(2)):  # compile
+    schemes: tuple[Scheme, ...] = (WithoutReplacement(2), WithoutReplacement(3), DistinctConditioned(2))
+    for scheme in schemes:  # compile
         nested_plan(softmax(logits[0][0][:300], 1.0), softmax(logits[0][1][:300], 1.0), scheme, 1e-9)
-    table = {}
-    print("law          n    T    ms median   worst   argsorts median  worst   worst loss    steps  repairs  fell back")
-    for name, scheme in (("sequential", WithoutReplacement), ("conditioned", DistinctConditioned)):
-        for n in options.drafts:
-            for T in options.temperatures:
-                row = measure(logits, scheme(n), T, options.support, options.tolerance, options.rounds)
-                table[f"{name} n={n} T={T}"] = row
-                print(
-                    f"{name:11s} {n:2d} {T:4.1f} {row['median_ms']:11.2f} {row['worst_ms']:7.2f}"
-                    f" {row['median_argsorts']:17.1f} {row['worst_argsorts']:6.1f} {row['worst_loss']:12.1e}"
-                    f" {row['median_steps']:8.0f} {row['most_repairs']:8d} {row['fell_back']:10d}",
-                    flush=True,
-                )
-    write_record(options.json, {"machine": machine(), "options": vars(options), "table": table})
+    rows = [
+        {"law": law.__name__, "n": n, "T": T}
+        | measure(logits, law(n), T, options.support, options.tolerance, options.rounds)
+        for law in (WithoutReplacement, DistinctConditioned)
+        for n in options.drafts
+        for T in options.temperatures
+    ]
+    print_table("plans, against numpy.argsort of one vector", rows, " ".join(rows[0]))
+    write_record(options.json, {"options": vars(options), "rows": rows})
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ machine falls on all alike; reported are medians over rounds and their ratios. p
 """
 
 import statistics
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,15 @@ from mdsd_core.schemes import (
     greedy,
 )
 from mdsd_core.verifiers import verifier, verifiers_for
-from mdsd_study.benchmarks.common import arguments, machine, print_table, seconds, softmax, write_record
+from mdsd_study.benchmarks.common import (
+    arguments,
+    keep_freed_memory,
+    normal_logits,
+    print_table,
+    seconds,
+    softmax,
+    write_record,
+)
 
 #: The ratios that the project holds itself to, for V = 49,152 and n = 4.
 LIMITS = {"rrs": 1.5, "rrs_without": 1.5, "kseq": 3.0, "greedy": 1.5, "token_matching": 1.0, "optimal": 8.0}
@@ -38,17 +47,14 @@ def cases(n):
 def measure(V, n, rounds, seed=0):
     """Medians in milliseconds of the sort and of every (rule, scheme)."""
     rng = np.random.default_rng(seed)
-    times = {}
-    # A process that has freed a large array, such as one that holds a model, keeps freed memory for the next one:
-    # without this, fetching pages anew would cost as much as some of the rules.
-    np.empty(3 << 20)
+    times: dict[Any, list[float]] = {}
+    keep_freed_memory()
 
     def timed(key, work):
         times.setdefault(key, []).append(seconds(work))
 
     for i in range(rounds + 2):
-        logits = 3.0 * rng.normal(size=V)
-        p, q = softmax(logits), softmax(logits + 0.7 * rng.normal(size=V))
+        p, q = map(softmax, normal_logits(rng, V))
         if i == 2:
             times.clear()  # two rounds to compile and warm up
         timed("argsort", lambda p=p: np.argsort(p))
@@ -72,14 +78,12 @@ def main():
         }
         for (name, scheme), milliseconds in medians.items()
     ]
-    print(f"V = {options.vocabulary}, n = {options.drafts}; numpy.argsort {sort:.3f} ms (processor time, one thread)")
     print_table(
-        ["verifier", "scheme", "ms", "argsorts", "limit"],
+        f"V = {options.vocabulary}, n = {options.drafts}; numpy.argsort {sort:.3f} ms (processor time, one thread)",
         rows,
-        {"verifier": "<16", "scheme": "<58", "milliseconds": "8.3f", "argsorts": "10.2f", "limit": "8.1f"},
+        "verifier scheme milliseconds argsorts limit",
     )
-    about = {name: getattr(options, name) for name in ("vocabulary", "drafts", "rounds")}
-    write_record(options.json, {**about, "argsort_milliseconds": sort, "machine": machine(), "rows": rows})
+    write_record(options.json, {**vars(options), "argsort_milliseconds": sort, "rows": rows})
 
 
 if __name__ == "__main__":
