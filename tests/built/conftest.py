@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from mdsd_study.tools.check.browser import Browser, find_chromium
-from mdsd_study.tools.check.local_server import serve_folder
 from mdsd_study.tools.notebooks.project import HERE
+from tests.built.browser import Browser, find_chromium
+from tests.built.local_server import serve_folder
 
 
 @pytest.fixture(scope="session")

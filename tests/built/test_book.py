@@ -2,8 +2,8 @@
 
 import re
 
-from mdsd_study.tools.check.scan_html import broken_links, outside_requests, pages_of
 from mdsd_study.tools.notebooks.project import HERE
+from tests.built.scan_html import broken_links, outside_requests, pages_of
 
 
 def test_no_page_fetches_anything_from_outside(html):

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from mdsd_study.tools.check.local_server import serve_folder
-from mdsd_study.tools.check.page_problems import PHONE, page_problems
-from mdsd_study.tools.check.scan_html import pages_of
 from mdsd_study.tools.notebooks.project import HERE
+from tests.built.local_server import serve_folder
+from tests.built.page_problems import PHONE, page_problems
+from tests.built.scan_html import pages_of
 
 
 def names():

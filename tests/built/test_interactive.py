@@ -10,7 +10,7 @@ from mdsd_core.schemes.names import scheme_family
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import verifier, verifiers_for
 from mdsd_core.verifiers.optimal import Optimal
-from mdsd_study.tools.check.page_problems import PHONE
+from tests.built.page_problems import PHONE
 
 SCHEMES = ("with_replacement", "without_replacement", "distinct", "greedy", "spechub", "deterministic")
 

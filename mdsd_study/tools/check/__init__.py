@@ -1,1 +1,1 @@
-"""What looks at a built book, and at a machine: browser, links, two builds, the GPU."""
+"""What looks at the size of the code, at two builds of the book, and at the GPU of a machine."""

@@ -7,10 +7,10 @@ import nbformat
 import pytest
 
 from mdsd_study.tools.build_book import build
-from mdsd_study.tools.check.scan_html import broken_links, outside_requests, read_page
 from mdsd_study.tools.notebooks.project import ProjectError
 from mdsd_study.tools.notebooks.run_notebooks import run
 from mdsd_study.tools.stage import refuse_executed, repository_address, stage_book
+from tests.built.scan_html import broken_links, outside_requests, read_page
 from tests.study.tools.conftest import REPOSITORY, make_project, write_notebook
 
 DRAW = """

@@ -1,6 +1,6 @@
 import pytest
 
-from mdsd_study.tools.check.scan_html import broken_links, outside_requests
+from tests.built.scan_html import broken_links, outside_requests
 
 PAGE = "<!doctype html><html><head>{head}</head><body id='top'>{body}</body></html>"
 

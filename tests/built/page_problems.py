@@ -1,6 +1,6 @@
 """Look at one page in a browser as a reader would, and list what is wrong with it."""
 
-from mdsd_study.tools.check.browser import Browser
+from tests.built.browser import Browser
 
 #: Width of the desktop window and of the phone that every page has to fit.
 DESK, PHONE = 1280, 375

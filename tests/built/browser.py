@@ -3,7 +3,6 @@
 Speaks the DevTools protocol over the web-socket client of tornado, which Jupyter brings along anyway.
 """
 
-import base64
 import json
 import re
 import shutil
@@ -211,21 +210,6 @@ class Browser:
         """Press a key and let it go, by its DevTools name (``"Tab"``, ``"ArrowRight"``) and its key code."""
         for kind in ("keyDown", "keyUp"):
             self._call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
-
-    def print_pdf(self, path: Path) -> None:
-        """Print the page to PDF, A4, with page numbers."""
-        footer = '<div style="font-size:8px;width:100%;text-align:center"><span class="pageNumber"></span></div>'
-        self._call("Emulation.setEmulatedMedia", media="print")
-        answer = self._call(
-            "Page.printToPDF",
-            paperWidth=8.27,
-            paperHeight=11.69,
-            printBackground=True,
-            displayHeaderFooter=True,
-            headerTemplate="<span></span>",
-            footerTemplate=footer,
-        )
-        path.write_bytes(base64.b64decode(answer["data"]))
 
 
 #: The mathematics of the page are set, if it has any.
