@@ -160,7 +160,7 @@ class RoundCost:
 
 
 def branchings(most_nodes: int, *, widths: Sequence[int] = (1, 2, 3, 4), most_depth: int = 8) -> Iterator[Branching]:
-    """All branchings of at most so many drafts, each depth at most as wide as the one above it.
+    """All branchings of at most `most_nodes` drafts, each depth at most as wide as the one above it.
 
     >>> list(branchings(4, widths=(1, 2)))
     [(1,), (1, 1), (1, 1, 1), (1, 1, 1, 1), (2,), (2, 1)]
@@ -268,14 +268,14 @@ def measure_pass(
 def measure_proposal(
     drafter: Drafter, context: Sequence[int], nodes: int = 4, *, repeats: int = 5, clock: Clock = time.perf_counter
 ) -> PassCost:
-    """Time the proposals of a drafter without a model: at one node, and at so many nodes of one depth.
+    """Time the proposals of a drafter without a model: at one node, and at several nodes of one depth.
 
     Parameters
     ----------
     drafter : Drafter
         Such as the n-gram drafter or the prompt look-up.
     context : sequence of int
-        The tokens before the tree; its first `nodes` different ones are the nodes, so at least so many must differ.
+        The tokens before the tree; its first `nodes` different ones are the nodes, so at least as many must differ.
     nodes : int
         At least 2.
     repeats : int

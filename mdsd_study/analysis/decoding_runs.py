@@ -1,6 +1,6 @@
-"""Decoding runs over prompts: one cell of an experiment at a time, resumable prompt by prompt.
+"""Decoding runs over prompts: one configuration at a time, resumable prompt by prompt.
 
-A *cell* says how tokens are drafted and verified. A run of a cell decodes every prompt with a random stream of its own,
+A *configuration* says how tokens are drafted and verified. Each prompt is decoded with a random stream of its own,
 keyed by seed and prompt, so that neither the order of the prompts nor what was finished before changes a text. What is
 kept of a prompt is counts: the figures of :mod:`mdsd_core.decoding.metrics` and their intervals follow from them.
 """
@@ -30,7 +30,7 @@ KINDS_OF_WORK = ("draft", "scheme", "target", "verify", "cache")
 
 
 @dataclass(frozen=True)
-class Cell:
+class Configuration:
     """How tokens are drafted and verified.
 
     Attributes
@@ -48,7 +48,7 @@ class Cell:
 
     Examples
     --------
-    >>> Cell("skip4", "4,2,2").label
+    >>> Configuration("skip4", "4,2,2").label
     'skip4, tree 4,2,2, with_replacement, rrs, T=0.7'
     """
 
@@ -188,11 +188,11 @@ def prompt_seed(seed: int, key: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed} {key}".encode()).digest()[:8], "big")
 
 
-def run_cell(
+def decode_prompts(
     target: LanguageModel,
     scorer: Scorer,
     drafter: Drafter | None,
-    cell: Cell,
+    configuration: Configuration,
     prompts: Sequence[Prompt],
     *,
     max_new_tokens: int,
@@ -201,7 +201,7 @@ def run_cell(
     store: RunStore | None = None,
     say: Callable[[str], None] | None = None,
 ) -> list[PromptRun]:
-    """Decode prompts by one cell.
+    """Decode prompts by one configuration.
 
     Parameters
     ----------
@@ -210,8 +210,8 @@ def run_cell(
     scorer : Scorer
         The target, ready for draft trees.
     drafter : Drafter or None
-        What the cell calls its drafter; not used for plain decoding.
-    cell : Cell
+        What the configuration calls its drafter; not used for plain decoding.
+    configuration : Configuration
         How tokens are drafted and verified.
     prompts : sequence of Prompt
         Their keys name their random streams.
@@ -225,7 +225,7 @@ def run_cell(
         Where finished prompts are kept, and looked up. What other code made (another source of the package, other
         installed versions) is not found.
     say : callable, optional
-        Called with a line for each cell that is really run.
+        Called with a line for each configuration that has prompts to run.
 
     Returns
     -------
@@ -237,28 +237,31 @@ def run_cell(
     >>> from mdsd_core.decoding.generate import as_scorer
     >>> from mdsd_core.models import tiny_random_pair
     >>> target, prompt = tiny_random_pair().target, Prompt("toy", "0", "abc", False, "MIT", True)
-    >>> run_cell(target, as_scorer(target), None, Cell("none", "none"), [prompt], max_new_tokens=3)[0].rounds
+    >>> plain = Configuration("none", "none")
+    >>> decode_prompts(target, as_scorer(target), None, plain, [prompt], max_new_tokens=3)[0].rounds
     3
     """
     code = code_digest() if store is not None else ""
-    settings = json.dumps([code, dataclasses.asdict(cell), target.name, max_new_tokens, seed, batch_size])
+    settings = json.dumps([code, dataclasses.asdict(configuration), target.name, max_new_tokens, seed, batch_size])
     found = {p.key: store.get(settings, p.key) if store is not None else None for p in prompts}
     missing = [p for p in prompts if found[p.key] is None]
     if missing and say is not None:
-        say(f"{cell.label}: {len(missing)} prompts to run, {len(prompts) - len(missing)} done")
-    draft_sampling = None if cell.draft_temperature is None else SamplingParams(cell.draft_temperature)
+        say(f"{configuration.label}: {len(missing)} prompts to run, {len(prompts) - len(missing)} done")
+    draft_sampling = (
+        None if configuration.draft_temperature is None else SamplingParams(configuration.draft_temperature)
+    )
     for first in range(0, len(missing), batch_size):
         part = missing[first : first + batch_size]
         started, began = time.perf_counter(), time.process_time()
         result = generate(
             scorer,
-            None if cell.plain else drafter,
+            None if configuration.plain else drafter,
             [target.encode(p.text, chat=p.chat) for p in part],
-            "none" if cell.plain else cell.tree,
-            cell.scheme,
-            cell.verifier,
-            cell.tree_rule,
-            sampling=SamplingParams(cell.temperature),
+            "none" if configuration.plain else configuration.tree,
+            configuration.scheme,
+            configuration.verifier,
+            configuration.tree_rule,
+            sampling=SamplingParams(configuration.temperature),
             draft_sampling=draft_sampling,
             max_new_tokens=max_new_tokens,
             seeds=[prompt_seed(seed, p.key) for p in part],

@@ -25,7 +25,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.legend import Legend
 from matplotlib.transforms import ScaledTranslation
 
-from mdsd_study.report.provenance import made, provenance_line
+from mdsd_study.report.provenance import describe_run, provenance_line
 from mdsd_study.report.results import results_folder, write_json
 
 #: The colour-blind-safe palette of Okabe and Ito without its yellow, which is too pale on white.
@@ -174,7 +174,7 @@ def save_figure(
     target.mkdir(parents=True, exist_ok=True)
     _readable_legends(fig)
     fig.savefig(target / f"{name}.png", format="png", facecolor="white", transparent=False, metadata={"Software": None})
-    source = made()
+    source = describe_run()
     note = {"figure": name, "notebook": notebook, "parameters": dict(parameters), "made": source}
     write_json(target / f"{name}.json", note | ({} if recorded is None else {"recorded": dict(recorded)}))
     return provenance_line(notebook, source["commit"], parameters, recorded)

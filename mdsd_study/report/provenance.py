@@ -116,10 +116,10 @@ def code_digest() -> str:
     return key_of(code, versions(PACKAGES + assets), platform.machine())
 
 
-def made() -> dict[str, Any]:
+def describe_run() -> dict[str, Any]:
     """Commit, date (UTC), machine and versions of this very run, ready for JSON.
 
-    >>> sorted(made())
+    >>> sorted(describe_run())
     ['commit', 'cores', 'date', 'processor', 'system', 'versions']
     """
     return {

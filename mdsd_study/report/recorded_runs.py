@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mdsd_study.report.provenance import made, project_folder, recorded_line
+from mdsd_study.report.provenance import describe_run, project_folder, recorded_line
 from mdsd_study.report.results import Results, read_results, results_folder, write_json
 
 _FORMAT = 1
@@ -130,7 +130,7 @@ def write_record(
     if not table:
         raise ValueError("rows must hold at least one row")
     target = folder if folder is not None else results_folder() / "recorded"
-    content = {"format": _FORMAT, "name": name, "parameters": dict(parameters), "rows": table, "made": made()}
+    content = {"format": _FORMAT, "name": name, "parameters": dict(parameters), "rows": table, "made": describe_run()}
     write_json(target / f"{name}.json", content)
 
 

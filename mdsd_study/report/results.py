@@ -1,4 +1,4 @@
-"""Results files: what a notebook found, and for each number of what kind it is and how closely it must come again.
+"""Results files: what a notebook found, and for each number of what kind it is, and how far a later run may differ.
 
 A notebook ends with ``write_results(...)``; the book's prose, ``make check`` and ``make reference`` read the file.
 Every value is made by one of three functions, so that an estimate is never taken for exact and a timing is never
@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mdsd_study.report.provenance import made, project_folder
+from mdsd_study.report.provenance import describe_run, project_folder
 
 #: Raised when the layout of the file changes.
 FORMAT = 1
@@ -138,8 +138,8 @@ def exact(value: Any, *, atol: float, rtol: float = 0.0) -> Value:
     value : number, bool, str, array, or (nested) list of them
         Floats must be finite.
     atol, rtol : float, >= 0
-        How closely another machine must find it: about 1e-4 for teacher-forced float32 quantities, tighter for float64
-        ones, 0 for counts and words.
+        How far the value of another machine may differ: about 1e-4 for teacher-forced float32 quantities, less for
+        float64 ones, 0 for counts and words.
 
     >>> exact(0.75, atol=1e-9).value
     0.75
@@ -167,7 +167,7 @@ def estimate(
     level : float, in (0, 1)
         The coverage that the interval aims at.
     atol, rtol : float, >= 0
-        For the same contexts and seeds: the value and both ends must come again within them.
+        For the same contexts and seeds: how far the value and both ends may differ in a later run.
     overlap : bool
         For contexts drawn anew on every machine: the two intervals must overlap; give no `atol` then.
 
@@ -257,7 +257,7 @@ def write_results(
         if not isinstance(value, Value):
             raise TypeError(f"values[{key!r}] must be made by exact, estimate or timing, got {type(value).__name__}")
     plain = {key: _plain(value, f"parameters[{key!r}]") for key, value in parameters.items()}
-    results = Results(name, profile, plain, dict(values), made())
+    results = Results(name, profile, plain, dict(values), describe_run())
     target = Path(folder) if folder is not None else results_folder()
     write_json(target / f"{name}.json", results.as_json())
 
@@ -332,7 +332,7 @@ def _read_value(entry: Mapping[str, Any], where: str) -> Value:
         raise ValueError(f"{where} must be exact, estimate or timing, got {kind!r}")
     wanted = {"exact": ({"atol", "rtol"},), "estimate": ({"atol", "rtol"}, {"overlap"}), "timing": (set(),)}[kind]
     if set(tolerance or {}) not in wanted:
-        raise ValueError(f"{where} is {kind} and has the tolerance {tolerance}: say how closely it must come again")
+        raise ValueError(f"{where} is {kind} and has the tolerance {tolerance}: say how far a later run may differ")
     interval = entry.get("interval")
     if (interval is None) == (kind == "estimate"):
         raise ValueError(f"{where} is {kind} and has the interval {interval}")

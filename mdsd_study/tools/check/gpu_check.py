@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
-from mdsd_study.report.provenance import made
+from mdsd_study.report.provenance import describe_run
 from mdsd_study.report.results import write_json
 from mdsd_study.tools.notebooks.project import HERE
 
@@ -64,7 +64,7 @@ def main() -> int:
         tests = read_report(report) if report.is_file() else []
     benchmarks = {name: run_benchmark(name, "--device", "cuda") for name in ("batched", "decoding")}
     status = status or int(any(each["status"] for each in benchmarks.values()))
-    record = {"gpu": gpu, "made": made(), "status": status, "tests": tests, "benchmarks": benchmarks}
+    record = {"gpu": gpu, "made": describe_run(), "status": status, "tests": tests, "benchmarks": benchmarks}
     write_json(HERE.build / "gpu_check.json", record)
     print(f"record: {HERE.build / 'gpu_check.json'}")
     return status

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mdsd_study.report.provenance import made, versions
+from mdsd_study.report.provenance import describe_run, versions
 from mdsd_study.report.results import read_results, write_json
 from mdsd_study.tools.notebooks.notebooks import Notebook, read_notebook
 from mdsd_study.tools.notebooks.project import Project
@@ -189,7 +189,7 @@ def run_one(
             "processor_seconds": round(busy, 2),
             "threads": notebook.threads,
             "alone": notebook.timing,
-            "made": made(),
+            "made": describe_run(),
             "tools": versions(("papermill", "nbclient", "ipykernel")),
             "parts": parts,
         }

@@ -32,7 +32,7 @@ class Task:
     why: str
 
 
-def plan(
+def tasks_to_run(
     project: Project, notebooks: list[Notebook], profile: str, given: dict[str, Any], *, force: bool = False
 ) -> tuple[list[Task], list[str]]:
     """Split `notebooks` into tasks to run and names that are up to date; refuses parameters they do not declare."""
@@ -103,7 +103,7 @@ def run(
     notebooks = chosen_notebooks(project, names)
     for notebook in notebooks:
         budget_of(budget, notebook.name, profile)
-    tasks, current = plan(project, notebooks, profile, given, force=force)
+    tasks, current = tasks_to_run(project, notebooks, profile, given, force=force)
     if current:
         say(f"up to date ({profile}): {', '.join(current)}")
     failed = []

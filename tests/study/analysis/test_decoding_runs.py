@@ -13,17 +13,17 @@ from mdsd_core.models import tiny_random_pair
 from mdsd_core.models.prompts import Prompt
 from mdsd_study.analysis import decoding_runs
 from mdsd_study.analysis.decoding_runs import (
-    Cell,
+    Configuration,
     RunStore,
     block_efficiency,
+    decode_prompts,
     prompt_seed,
-    run_cell,
     time_split,
     tokens_per_second,
 )
 
 PROMPTS = [Prompt("toy", str(i), text, False, "MIT", True) for i, text in enumerate(("abc", "a word", "xyz"))]
-CELL = Cell("tiny", "2,2", temperature=1.0)
+CONFIGURATION = Configuration("tiny", "2,2", temperature=1.0)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def counts(runs):
 
 def test_counts_are_those_of_the_loop(setup):
     target, scorer, drafter = setup
-    (run,) = run_cell(target, scorer, drafter, CELL, PROMPTS[:1], max_new_tokens=12)
+    (run,) = decode_prompts(target, scorer, drafter, CONFIGURATION, PROMPTS[:1], max_new_tokens=12)
     metrics = generate(
         scorer, drafter, [target.encode("abc", chat=PROMPTS[0].chat)], "2,2",
         sampling=SamplingParams(1.0), max_new_tokens=12, seeds=[prompt_seed(0, "toy/0")], eos_token_ids=target.eos_ids,
@@ -52,18 +52,18 @@ def test_counts_are_those_of_the_loop(setup):
 
 def test_neither_order_nor_batch_changes_a_text(setup):
     target, scorer, drafter = setup
-    alone = run_cell(target, scorer, drafter, CELL, PROMPTS, max_new_tokens=8)
-    together = run_cell(target, scorer, drafter, CELL, PROMPTS[::-1], max_new_tokens=8, batch_size=3)
+    alone = decode_prompts(target, scorer, drafter, CONFIGURATION, PROMPTS, max_new_tokens=8)
+    together = decode_prompts(target, scorer, drafter, CONFIGURATION, PROMPTS[::-1], max_new_tokens=8, batch_size=3)
     assert counts(alone) == counts(together[::-1])
-    other = run_cell(target, scorer, drafter, CELL, PROMPTS, max_new_tokens=8, seed=1)
+    other = decode_prompts(target, scorer, drafter, CONFIGURATION, PROMPTS, max_new_tokens=8, seed=1)
     assert counts(alone) != counts(other)
 
 
 def test_finished_prompts_are_not_run_again_after_a_kill(setup, tmp_path, monkeypatch):
     target, scorer, drafter = setup
-    whole = run_cell(target, scorer, drafter, CELL, PROMPTS, max_new_tokens=8)
+    whole = decode_prompts(target, scorer, drafter, CONFIGURATION, PROMPTS, max_new_tokens=8)
     store, path = RunStore(tmp_path / "runs.jsonl"), tmp_path / "runs.jsonl"
-    run_cell(target, scorer, drafter, CELL, PROMPTS[:2], max_new_tokens=8, store=store)
+    decode_prompts(target, scorer, drafter, CONFIGURATION, PROMPTS[:2], max_new_tokens=8, store=store)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[1][: len(lines[1]) // 2])  # killed while it wrote the second prompt
 
@@ -71,23 +71,27 @@ def test_finished_prompts_are_not_run_again_after_a_kill(setup, tmp_path, monkey
     real = decoding_runs.generate
     monkeypatch.setattr(decoding_runs, "generate", lambda *a, **k: calls.append(a[2]) or real(*a, **k))
     said = []
-    again = run_cell(target, scorer, drafter, CELL, PROMPTS, max_new_tokens=8, store=RunStore(path), say=said.append)
+    again = decode_prompts(
+        target, scorer, drafter, CONFIGURATION, PROMPTS, max_new_tokens=8, store=RunStore(path), say=said.append
+    )
     assert counts(again) == counts(whole)
     assert len(calls) == 2
-    assert said == [f"{CELL.label}: 2 prompts to run, 1 done"]
-    assert counts(run_cell(target, scorer, drafter, CELL, PROMPTS, max_new_tokens=8, store=RunStore(path))) == counts(
-        whole
-    )
+    assert said == [f"{CONFIGURATION.label}: 2 prompts to run, 1 done"]
+    assert counts(
+        decode_prompts(target, scorer, drafter, CONFIGURATION, PROMPTS, max_new_tokens=8, store=RunStore(path))
+    ) == counts(whole)
     assert len(calls) == 2
     # another setting is another run
-    run_cell(target, scorer, drafter, dataclasses.replace(CELL, tree="2"), PROMPTS[:1], max_new_tokens=8,
+    decode_prompts(target, scorer, drafter, dataclasses.replace(CONFIGURATION, tree="2"), PROMPTS[:1], max_new_tokens=8,
              store=RunStore(path))  # fmt: skip
     assert len(calls) == 3
 
 
 def test_plain_decoding_and_time(setup):
     target, scorer, _ = setup
-    runs = run_cell(target, scorer, None, Cell("none", "none", temperature=1.0), PROMPTS, max_new_tokens=5)
+    runs = decode_prompts(
+        target, scorer, None, Configuration("none", "none", temperature=1.0), PROMPTS, max_new_tokens=5
+    )
     assert block_efficiency(runs).mean == 1.0
     split = time_split(runs)
     assert split["target"] > 0
@@ -102,6 +106,6 @@ def test_processor_time_leaves_out_waiting(setup, monkeypatch):
     real = decoding_runs.generate
     monkeypatch.setattr(decoding_runs, "generate", lambda *a, **k: time.sleep(0.2) or real(*a, **k))
     monkeypatch.setattr(decoding_runs.time, "process_time", iter((1.0, 1.25)).__next__)
-    (run,) = run_cell(target, scorer, None, Cell("none", "none"), PROMPTS[:1], max_new_tokens=1)
+    (run,) = decode_prompts(target, scorer, None, Configuration("none", "none"), PROMPTS[:1], max_new_tokens=1)
     assert run.seconds["wall"] > 0.2
     assert run.seconds["processor"] == 0.25

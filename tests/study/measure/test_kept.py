@@ -137,7 +137,7 @@ def test_the_modules_that_measure_are_all_that_a_worker_imports(tmp_path):
 
 def test_texts_counts_and_runs_are_not_those_of_other_code(root, tmp_path, monkeypatch):
     target = load_model("tiny-random")
-    prompt, cell = Prompt("toy", "0", "the cat", False, "MIT", True), decoding_runs.Cell("none", "none")
+    prompt, cell = Prompt("toy", "0", "the cat", False, "MIT", True), decoding_runs.Configuration("none", "none")
     monkeypatch.setattr(packaged_trigram, "load_prompts", lambda name: [prompt])
     scorer, store = as_scorer(target), decoding_runs.RunStore(tmp_path / "runs.jsonl")
     drawn, ran = [], []
@@ -149,7 +149,7 @@ def test_texts_counts_and_runs_are_not_those_of_other_code(root, tmp_path, monke
         where = {"prompts": 1, "max_new_tokens": 2, "reference": tmp_path / "none"}
         stored_texts.load_texts(target, "mt_bench", "ci", SamplingParams(0.7), **where)
         packaged_trigram.trigram(target)
-        decoding_runs.run_cell(target, scorer, None, cell, [prompt], max_new_tokens=2, store=store)
+        decoding_runs.decode_prompts(target, scorer, None, cell, [prompt], max_new_tokens=2, store=store)
         return len(drawn), len(ran), len(list((tmp_path / "cache" / "ngram").iterdir()))
 
     assert [use(), use()] == [(1, 1, 1)] * 2

@@ -11,7 +11,7 @@ from mdsd_study.tools.notebooks.execute import Place, check_results, paths_shown
 from mdsd_study.tools.notebooks.fingerprint import fingerprint, shared_parts
 from mdsd_study.tools.notebooks.notebooks import Notebook, all_notebooks
 from mdsd_study.tools.notebooks.project import ProjectError
-from mdsd_study.tools.notebooks.run_notebooks import main, parse_value, plan, run
+from mdsd_study.tools.notebooks.run_notebooks import main, parse_value, run, tasks_to_run
 from mdsd_study.tools.stage import check_notebooks, refuse_executed
 from tests.study.tools.conftest import make_project, write_notebook
 
@@ -137,7 +137,7 @@ def test_the_record_says_what_ran(ran):
 
 
 def tasks(project, given=None, **options):
-    found, _ = plan(project, all_notebooks(project), "ci", given or {}, **options)
+    found, _ = tasks_to_run(project, all_notebooks(project), "ci", given or {}, **options)
     return {task.notebook.name: task.why for task in found}
 
 
