@@ -71,7 +71,8 @@ book: setup  ## Run the notebooks and build the book: _build/html/index.html
 	"$(PY)" -m mdsd_study.tools.build_book --profile $(PROFILE)
 
 test: setup  ## Run the tests and the examples in docstrings (minutes)
-	$(ONE_THREAD) "$(PY)" -m pytest -n 2 -m "not ($(SKIPPED))" --doctest-modules tests mdsd_core mdsd_study $(ARGS)
+	$(ONE_THREAD) "$(PY)" -m pytest -n 2 -m "not ($(SKIPPED))" --doctest-modules --durations=20 \
+		tests mdsd_core mdsd_study $(ARGS)
 
 test-oldest:  ## Run the tests of mdsd_core with the lowest versions it allows, in .venv-oldest (requirements.oldest.lock)
 	$(MAKE) setup VENV=.venv-oldest LOCK=requirements.oldest.lock

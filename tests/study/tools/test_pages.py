@@ -46,6 +46,18 @@ def test_the_drawing_shows_every_import():
     assert all(f">{room}</text>" in drawing for room in architecture.ROOMS)
 
 
+def test_readme_and_architecture_page_name_the_same_five_files_to_read_first():
+    page = Path(architecture.__file__).with_suffix(".md").read_text(encoding="utf-8")
+    first = re.findall(r"^\d\. .*?`(.+?)`", page, re.MULTILINE)
+    readme = (HERE.root / "README.md").read_text(encoding="utf-8")
+    _, found, rest = readme.partition("begin with five files, in this order:")
+    assert found
+    assert first == re.findall(r"\]\((.+?)\)", rest.split("\n\n")[0])
+    lengths = [len((HERE.root / name).read_text(encoding="utf-8").splitlines()) for name in first]
+    assert len(first) == 5
+    assert max(lengths) <= 300
+
+
 def test_the_architecture_page_names_every_room_and_only_files_that_exist():
     text = Path(architecture.__file__).with_suffix(".md").read_text(encoding="utf-8")
     for room in architecture.ROOMS:
