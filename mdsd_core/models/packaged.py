@@ -36,7 +36,7 @@ GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 MANIFEST = "manifest.json"
 
 #: Raise it when the conversion changes: an old copy is then made anew.
-_CONVERSION = 1
+_CONVERSION = 2
 
 
 @contextlib.contextmanager
@@ -87,7 +87,8 @@ def _convert(folder: Path) -> None:
     made = Path(tempfile.mkdtemp(prefix=".converting-", dir=folder.parent))
     try:
         with quiet():
-            tokenizer = AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name)
+            # Without the second argument transformers 4 would begin every text with <|im_start|>.
+            tokenizer = AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name, add_bos_token=False)
             model = AutoModelForCausalLM.from_pretrained(source.parent, gguf_file=source.name, dtype=torch.float32)
         problems = tokenizer_problems(tokenizer, logits_width(model))
         if problems:
