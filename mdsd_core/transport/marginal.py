@@ -1,4 +1,4 @@
-"""The optimal output marginal: the law of the draft that a best selection rule picks, in closed form."""
+"""The optimal marginal: the law of the draft that an optimal verifier selects, in closed form."""
 
 from dataclasses import dataclass
 
@@ -74,8 +74,8 @@ def optimal_marginal(p: ArrayLike, q: ArrayLike, scheme: Scheme) -> OptimalMargi
 
     In ratio order let L_k be the mass of p and Q_k that of the scheme at prefix k. R is the least concave
     majorant of the points (L_k, Q_k), and :math:`r_k = R(L_k) - R(L_{k-1})`; tokens with p = 0 come first and keep
-    :math:`r_k = Q_k - Q_{k-1}`. Contacts are its vertices. It is built by pooling neighbours whose slopes rise, from
-    the steps of Q and of L themselves, so that tokens of mass 1e-30 are as accurate as large ones. With a fixed set T
+    :math:`r_k = Q_k - Q_{k-1}`. Contacts are its vertices. Its slopes are an isotonic regression of the steps of Q over
+    those of L, so that tokens of mass 1e-30 are as accurate as large ones. With a fixed set T
     of positive target mass, T is one more first block of target mass p(T) that no set of drafts off T serves: r is
     ``min(off_fixed, lam p)`` off T and ``lam p`` on T, ``lam = max_k Q_k / (p(T) + L_k)``. Such an r is realised by
     replacing the winner x, with probability ``1 - r_x / off_fixed_x``, by a token of T drawn by p.

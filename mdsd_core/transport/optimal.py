@@ -1,4 +1,4 @@
-"""One door to the optimal plans: labels for each draft or for each token, whichever the scheme asks for."""
+"""The optimal plan of any scheme: by the curtain for independent drafts, by the nest for those without replacement."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,7 @@ def has_plan(scheme: Scheme) -> bool:
 
 
 def optimal_plan(p: ArrayLike, q: ArrayLike, scheme: Scheme, tolerance: float = TOLERANCE) -> SelectionPlan:
-    """The plan by which the best draft to select is selected.
+    """The plan that selects a draft so that the optimal verifier accepts as often as any can.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def optimal_plan(p: ArrayLike, q: ArrayLike, scheme: Scheme, tolerance: float = 
 
     Notes
     -----
-    Where at most one draft is sampled there is nothing to select, and rules for such drafts need no plan; one is made
-    all the same. Cost: O(V log V) for independent drafts; else see `nested_plan`.
+    Where at most one draft is sampled there is nothing to select; a plan is made all the same. Cost: O(V log V) for
+    independent drafts; else see `nested_plan`.
 
     Source: new here, see :func:`~mdsd_core.transport.curtain.coupling.left_curtain` and
     :func:`~mdsd_core.transport.nest.nested_plan`.

@@ -1,4 +1,4 @@
-"""The order of all of section "optimal transport": tokens by the ratio p/w, ascending."""
+"""The order in which optimal transport takes the tokens: by the ratio p/w, ascending."""
 
 from typing import NamedTuple
 

@@ -1,8 +1,7 @@
 """Random-priority selection: every draft draws a label, the draft with the highest label wins.
 
-Both exact optimal couplings of this library are plans of this kind. They differ in who draws: independent drafts draw a
-fresh label each (`curtain/`), drafts without replacement draw one label a token (`nest/`); as those drafts are all
-different, "one label for every draft in the tuple" is the same sentence.
+Both optimal plans of this library are of this kind. Every draft draws one of the labels of its token: those of
+`curtain/` if the drafts are independent, those of `nest/` if they are drawn without replacement.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ class PriorityPlan:
         for name, dtype in _FIELDS.items():
             array = getattr(self, name)
             if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
-                raise TypeError(f"{name} must be an array of {dtype} with one axis, got {array!r}")
+                raise TypeError(f"{name} must be an array of {dtype.__name__} with one axis, got {array!r}")
         for name, like in (("marginal", "row"), ("cumulative", "key")):
             size, wanted = getattr(self, name).size, getattr(self, like).size
             if size != wanted:
@@ -192,13 +191,7 @@ class SelectionPlan:
     loss: float
 
 
-_FIELDS = {
-    "row": np.dtype(np.int32),
-    "start": np.dtype(np.int64),
-    "key": np.dtype(np.int64),
-    "cumulative": np.dtype(np.float64),
-    "marginal": np.dtype(np.float64),
-}
+_FIELDS = dict(row=np.int32, start=np.int64, key=np.int64, cumulative=np.float64, marginal=np.float64)
 
 
 @inline_kernel

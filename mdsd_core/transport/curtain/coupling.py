@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.distributions import check_pair
 from mdsd_core.schemes import Scheme
-from mdsd_core.transport.curtain.kernels import by_token, pieces, sweep
+from mdsd_core.transport.curtain.kernels import pieces, sweep
 from mdsd_core.transport.marginal import marginal_in_order
 from mdsd_core.transport.priority import PriorityPlan
 
@@ -75,8 +75,8 @@ class Curtain:
         never the law of the emitted token.
         """
         start, key, cumulative, r = pieces(self.w, self.left, self.right, self.parent, self.n)
-        row, marginal = np.full(self.p.size, -1, dtype=np.int32), np.empty(self.p.size)
-        by_token(self.tokens, r, row, marginal)
+        row, marginal = np.full(self.p.size, -1, dtype=np.int32), np.zeros(self.p.size)
+        row[self.tokens], marginal[self.tokens] = np.arange(r.size), r
         if self.fixed.size:
             # without any other draft, the one of the largest target probability wins
             fixed = self.fixed[np.argsort(self.p[self.fixed], kind="stable")]
@@ -119,7 +119,8 @@ def left_curtain(p: ArrayLike, q: ArrayLike, scheme: Scheme) -> Curtain:
     theorem there is one if and only if r lies in the base polytope of ``q(H)^n``. The left-curtain coupling builds it:
     in ascending order of r/q, a token gets of the labels that are left the interval of length q on which the mean of Z
     is r/q; it lies right of all earlier intervals, or swallows the last ones as holes. At the contacts of the marginal
-    the problem splits, and a block of one token keeps its own interval (the largest p/q wins).
+    the problem splits, and a block of one token keeps its own interval (the largest p/q wins). The proof is in the
+    book, `theory/coupling`.
 
     Source: new here for verification; the coupling is that of Beiglböck and Juillet, "On a problem of optimal transport
     under marginal martingale constraints", Annals of Probability 44 (2016).
@@ -136,7 +137,9 @@ def left_curtain(p: ArrayLike, q: ArrayLike, scheme: Scheme) -> Curtain:
     (array([0.15, 0.  ]), array([0.65, 1.  ]), array([ 1, -1], dtype=int32))
     """
     p, q = check_pair(p, q)
-    n = _independent_drafts(scheme)
+    if not scheme.draws("independent"):
+        raise TypeError(f"scheme must draw independent drafts, alone or behind a fixed set, got {scheme!r}")
+    n = scheme.sampled_drafts
     order, asked, contacts = marginal_in_order(p, q, scheme)
     w = order.w
     w /= w.sum()  # its own array
@@ -180,10 +183,3 @@ def iid_plan(p: ArrayLike, q: ArrayLike, scheme: Scheme) -> PriorityPlan:
     array([0.3, 0.7])
     """
     return left_curtain(p, q, scheme).plan()
-
-
-def _independent_drafts(scheme: Scheme) -> int:
-    """How many independent drafts the scheme draws off its fixed set."""
-    if scheme.draws("independent"):
-        return scheme.sampled_drafts
-    raise TypeError(f"scheme must draw independent drafts, alone or behind a fixed set, got {scheme!r}")

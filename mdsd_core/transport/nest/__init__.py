@@ -2,7 +2,7 @@
 
 The parts: the law of the drafts as polynomials at nodes (`states`, `laws`), groups of small tokens as power series
 (`series`), the first pass (`groups`), the chain of linear equations (`chain`), the search for the token where it went
-wrong (`search`), the blocks of that token (`contacts`), the loop around them (`build`), and the plan (`plan`).
+wrong (`search`), the blocks of that token (`minorant`), the loop around them (`build`), and the plan (`plan`).
 """
 
 from mdsd_core.transport.nest.build import NestedWork

@@ -1,4 +1,4 @@
-"""The nest of a law: fill blocks, split those that fall short, and keep the work within its limit."""
+"""Build the nest: fill blocks, split those that fall short, and keep the work within its limit."""
 
 from dataclasses import dataclass
 
@@ -7,24 +7,24 @@ from numpy.typing import NDArray
 
 from mdsd_core._jit import kernel
 from mdsd_core.transport.nest.chain import BLOCK, PROGRESS, Agenda, Nest, States, Workspace, fill_blocks
-from mdsd_core.transport.nest.contacts import Points, fill_sag, find_blocks, push_blocks
 from mdsd_core.transport.nest.groups import Problem
+from mdsd_core.transport.nest.minorant import Points, fill_sag, find_blocks, push_blocks
 from mdsd_core.transport.nest.states import Floats, Scratch, new_states
 
-#: After a search that found nothing, a block is let pass so many times what was short.
+#: Where a search finds nothing to split, the block may fall short by this many times what it lacks.
 _PATIENCE = 2.0
 
 
 @dataclass(frozen=True)
 class NestedWork:
-    """What a plan cost, and what it had to settle for.
+    """How much work a plan took, and the tolerance it ended with.
 
     Attributes
     ----------
     chain_steps : int
-        Linear equations solved: one a token, and again where a chain had to be broken off.
+        Linear equations solved: one for each token, and again for tokens of blocks that had to be split.
     scan_steps : int
-        Prefixes and tokens looked at in search of the cause.
+        Prefixes and tokens looked at to find where a block has to be split.
     repairs : int
         Tokens found to hold several blocks.
     tolerance : float
@@ -59,12 +59,7 @@ def new_nest(m: int) -> Nest:
 
 
 def build_nest(
-    r: Floats,
-    contacts: NDArray[np.int64],
-    problem: Problem,
-    scratch: Scratch,
-    tolerance: float,
-    limit: int,
+    r: Floats, contacts: NDArray[np.int64], problem: Problem, scratch: Scratch, tolerance: float, limit: int
 ) -> tuple[Nest, NestedWork]:
     """Segments that realise `r`, with no prefix short by much more than `tolerance`.
 
@@ -109,9 +104,9 @@ def build_nest(
 def _new_shared_states(contacts: NDArray[np.int64], problem: Problem) -> States:
     law, groups = problem.law, problem.groups
     spans = groups.of[contacts[1:] - 1] - groups.of[contacts[:-1]] + 1
-    context, base, prefix = new_states(law, 3)
+    ancestors, base, prefix = new_states(law, 3)
     held, above = new_states(law, 4), new_states(law, int(spans.max()))
-    return States(context, base, prefix, held, above, np.empty_like(groups.survival), np.empty_like(groups.decay))
+    return States(ancestors, base, prefix, held, above, np.empty_like(groups.survival), np.empty_like(groups.decay))
 
 
 def _new_points(r: Floats, problem: Problem) -> Points:
@@ -140,7 +135,7 @@ def _split_blocks(k, points, problem, work):
         y, kept = find_blocks(k, points, problem, work)
         if kept > 2:
             push_blocks(y, kept, points, problem, work)
-        elif kept == 2:  # the block lacks what it cannot get: let that pass
+        elif kept == 2:  # no split helps: allow the block what it lacks
             block = work.agenda.stack[progress.blocks - 1]
             block.patience = _PATIENCE * max(block.patience, block.short / progress.tolerance)
         k = fill_blocks(problem, work)

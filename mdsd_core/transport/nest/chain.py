@@ -121,7 +121,7 @@ class States(NamedTuple):
 
     Attributes
     ----------
-    context : ndarray, shape [2, n + 1, J]
+    ancestors : ndarray, shape [2, n + 1, J]
         The ancestors of the token in hand.
     base : ndarray, shape [2, n + 1, J]
         The prefix [0, first) of the block in hand.
@@ -135,7 +135,7 @@ class States(NamedTuple):
         `survival` of the block's ranks up to the end of group u, and its exponentials.
     """
 
-    context: Floats
+    ancestors: Floats
     base: Floats
     prefix: Floats
     held: Floats
@@ -196,12 +196,12 @@ def fill_blocks(problem, work):
         block = agenda.stack[top]
         # the state of its ancestors
         if block.slot < 0:
-            set_empty(states.context, 0.0)
+            set_empty(states.ancestors, 0.0)
         else:
-            copy_state(states.held[block.slot], states.context)
+            copy_state(states.held[block.slot], states.ancestors)
             survival, bonus = tokens.survival[block.holder], tokens.bonus[block.holder]
             fill_arrivals(survival, law, scratch.gone, scratch.left)
-            multiply_token(states.context, block.inclusion, law.race * survival, bonus, scratch.gone, scratch.left)
+            multiply_token(states.ancestors, block.inclusion, law.race * survival, bonus, scratch.gone, scratch.left)
         # its tokens
         k = _fill_block(block, problem, work)
         if k >= 0:
@@ -224,7 +224,7 @@ def _fill_block(block, problem, work):
     short, allowed = 0.0, block.patience * progress.tolerance
     for u in range(high, low - 1, -1):
         begin, end = max(block.first, groups.edge[u]), min(block.last, groups.edge[u + 1])
-        copy_state(states.context, states.above[u % states.above.shape[0]])
+        copy_state(states.ancestors, states.above[u % states.above.shape[0]])
         for x in range(begin, end):
             nest.base[x], nest.parts[x] = block.first, 0
         progress.chain_steps += end - begin
@@ -268,16 +268,16 @@ def _fill_single(x, short, block, problem, work):
     for j in range(weight.size):
         weight[j] = law.weight[j] * scratch.outer[j] * scratch.gone[j]
     top, rate = law.drafts - 1, law.race * block.outside + bonus
-    up = coefficient(groups.state[u], states.context, top, rate, weight)
+    up = coefficient(groups.state[u], states.ancestors, top, rate, weight)
     lo, share = up, 0.0
     if u > groups.of[block.first]:
         multiply_row(weight, states.fade[u - 1])
-        lo = coefficient(states.base, states.context, top, rate + law.race * states.reach[u - 1], weight)
+        lo = coefficient(states.base, states.ancestors, top, rate + law.race * states.reach[u - 1], weight)
     if up > lo:
         share = min(max((up - agenda.r[x]) / (up - lo), 0.0), 1.0)
     nest.share[x] = share
     nest.marginal[x] = share * lo + (1.0 - share) * up
-    multiply_token(states.context, share, law.race * survival, bonus, scratch.gone, scratch.left)
+    multiply_token(states.ancestors, share, law.race * survival, bonus, scratch.gone, scratch.left)
     return short + agenda.r[x] - nest.marginal[x]
 
 
@@ -310,7 +310,7 @@ def _fill_group(u, begin, end, short, block, problem, work):
         for j in range(portion.size):
             weight[j] = law.weight[j] * scratch.outer[j] * scratch.left[j] * portion[j]
         rate = law.race * (block.outside + before + mass)
-        fill_table(table, UPPER, groups.state[u], states.context, law.drafts, rate, weight, law, scratch.rows)
+        fill_table(table, UPPER, groups.state[u], states.ancestors, law.drafts, rate, weight, law, scratch.rows)
     # the lower table
     if u == groups.of[block.first]:
         copy_half(table, UPPER, table, LOWER)
@@ -318,13 +318,13 @@ def _fill_group(u, begin, end, short, block, problem, work):
         for j in range(portion.size):
             weight[j] = law.weight[j] * scratch.outer[j] * states.fade[u - 1, j] * portion[j]
         rate = law.race * (block.outside + states.reach[u - 1] + mass)
-        fill_table(table, LOWER, states.base, states.context, law.drafts, rate, weight, law, scratch.rows)
+        fill_table(table, LOWER, states.base, states.ancestors, law.drafts, rate, weight, law, scratch.rows)
     # the chain, and what it makes of the ancestors
     allowed = block.patience * agenda.progress[0].tolerance
     short, k = descend(begin, end, short, allowed, block.last - 1, agenda.r, tokens, nest, scratch)
     if k > block.first:
         return short, k
-    multiply_series(states.context, E, LOWER, law.race * mass, portion, law, scratch.factor)
+    multiply_series(states.ancestors, E, LOWER, law.race * mass, portion, law, scratch.factor)
     return short, -1
 
 
@@ -353,7 +353,7 @@ def _broken_prefix(u, block, problem, work):
     low, progress = groups.of[block.first], agenda.progress[0]
     if u <= low:
         return -1
-    start = value(states.base, states.context, block.outside + states.reach[u - 1], law, scratch)
+    start = value(states.base, states.ancestors, block.outside + states.reach[u - 1], law, scratch)
     stride = max((u - low) // _SAMPLES, 1)
     rest = block.outside
     worst, lowest = -1, -block.patience * progress.tolerance
@@ -362,7 +362,7 @@ def _broken_prefix(u, block, problem, work):
         if (u - v) % stride == 0:
             progress.scan_steps += 1
             k = groups.edge[v]
-            reached = value(groups.state[v], states.context, rest, law, scratch)
+            reached = value(groups.state[v], states.ancestors, rest, law, scratch)
             gap = agenda.goal[k] - agenda.goal[block.first] - (reached - start)
             if gap < lowest:
                 worst, lowest = k, gap

@@ -114,7 +114,7 @@ def nested_plan(
     tolerance : float
         The probability mass by which the tokens of a prefix of the p/q order may together fall short before the nest is
         repaired, in [1e-14, 1]. It trades acceptance for time and touches nothing else. Every block of the
-        nest may fall short by it, so the loss can be several times the tolerance: up to fifty times on real contexts of
+        nest may fall short by it, so the loss can be several times the tolerance: up to fifty times on real pairs of
         50,000 tokens (`NestedPlan.loss` says how much). At 1 no repair is made at all.
     work_limit : int, optional
         Steps (chain and scan together) after which the tolerance is raised tenfold, and again after every quarter more;
@@ -133,21 +133,16 @@ def nested_plan(
 
     Notes
     -----
-    *Existence.* Let R hold each token x independently with probability F_x and ``Qhat(F) = E Q(R)``. A rule with
-    independent labels is a path of F from 0 to 1 along the axes, on which x receives the change of F_x times the
-    derivative of Qhat. Q-convexity is linear in Q, so it survives when the inclusion of some tokens is fixed, and the
-    following recursion never fails: take the last token x of a block [s, x]; raise F_x from 0; when a prefix [s, k)
-    becomes tight, close it as a block of its own inside the label of x, and go on until F_x = 1. The labels form a
-    laminar nest with at most 2V segments (c, f), ordered by c and then against rank: when x moves, exactly the ranks
-    below c are full.
+    *Existence.* Such a plan always exists, with at most 2V segments: see the book, `theory/nested`, and the module
+    :mod:`mdsd_core.transport.nest.chain`, which has the recursion that finds it.
 
     *Cost.* O(V log V) for the sort, O(V) for the chain (a few dozen operations a token, and O(n^2 J) for each of some
     hundreds of groups), and a share of that for each repair: mostly 10 to 40 on pairs like those of language models.
     Memory is O(n J) for each group. Two drafts and the conditioned law have a closed form, J = 1.
 
-    *Precision.* The marginal is exact for the clipped, finite rule to rounding (about 1e-14), the integral of the race
-    to a relative error of 1e-12 for every set of drafts. Tokens with a draft probability below 1e-20 of their rivals'
-    have the lowest keys and marginal 0.
+    *Precision.* The marginal is that of the segments as they are stored, to rounding (about 1e-14); the law of the
+    drafts has a relative error of at most 1e-12 for every set of drafts. Tokens with a draft probability below 1e-20
+    of their rivals' have the lowest keys and marginal 0.
 
     Source: new here. For independent drafts the analogue is the left-curtain coupling of
     :func:`mdsd_core.transport.curtain.coupling.iid_plan`.
@@ -168,7 +163,10 @@ def nested_plan(
            [0.37142857, 0.62857143]])
     """
     p, q = check_pair(p, q)
-    n, sequential = _drafts_off_fixed(scheme)
+    sequential = scheme.draws("sequential")
+    if not (sequential or scheme.draws("conditioned")):
+        raise TypeError(f"scheme must draw without replacement, alone or behind a fixed set, got {scheme!r}")
+    n = scheme.sampled_drafts
     tolerance = checked_tolerance(tolerance)
     if work_limit is None:
         work_limit = WORK_PER_TOKEN * p.size + WORK_AT_LEAST
@@ -198,13 +196,6 @@ def checked_tolerance(tolerance: float) -> float:
     if not 1e-14 <= tolerance <= 1.0:
         raise ValueError(f"tolerance must be in [1e-14, 1], got {tolerance!r}")
     return float(tolerance)
-
-
-def _drafts_off_fixed(scheme: Scheme) -> tuple[int, bool]:
-    """How many drafts are sampled off the fixed set, and whether one after the other."""
-    if scheme.draws("sequential") or scheme.draws("conditioned"):
-        return scheme.sampled_drafts, scheme.draws("sequential")
-    raise TypeError(f"scheme must draw without replacement, alone or behind a fixed set, got {scheme!r}")
 
 
 def _nest(

@@ -88,12 +88,12 @@ def outermost_broken(k, inner, block, problem, work):
 
 
 @inner_kernel
-def fill_context(y, last, problem, work):
-    """``states.context``: the state of the ancestors of y, in a block that ends before `last`."""
+def fill_ancestors(y, last, problem, work):
+    """``states.ancestors``: the state of the ancestors of y, in a block that ends before `last`."""
     law, tokens, groups = problem
     nest, states, scratch = work.nest, work.states, work.scratch
     u = groups.of[y]
-    copy_state(states.above[u % states.above.shape[0]], states.context)
+    copy_state(states.above[u % states.above.shape[0]], states.ancestors)
     end = min(last, groups.edge[u + 1])
     if y + 1 < end:
         E, G = scratch.pair, scratch.step
@@ -103,4 +103,4 @@ def fill_context(y, last, problem, work):
             advance(E, G, E, tokens.size[x], tokens.slope[x], share, 0.0, 0.0)
             share = nest.share[x]
         settle(E, G, share, 0.0)
-        multiply_group(states.context, mass_between(y + 1, end, tokens), law, scratch)
+        multiply_group(states.ancestors, mass_between(y + 1, end, tokens), law, scratch)

@@ -16,7 +16,7 @@ place of a pass over 2 (n + 1) J coefficients. Series are cut at total degree :d
 groups of the race are so small (:mod:`mdsd_core.transport.nest.laws`) that what is cut off lies below rounding. For
 the laws in closed form nothing is cut off.
 
-The rule needs two products side by side, the *upper* and the *lower* one. An array [degree + 1, spread + 1, 4] holds
+The chain needs two products side by side, the *upper* and the *lower* one. An array [degree + 1, spread + 1, 4] holds
 both: upper plain, upper eps, lower plain, lower eps. Tables have the same shape. Tokens are taken one after the other:
 :func:`advance` prepares ``G = z g_x E``, what x would add if it were fully included, and applies the tables to it (the
 derivatives of the integrals by F_x); how much of G is really added is told to the next call, or to :func:`settle`.

@@ -1,8 +1,8 @@
-"""States of the nested rule: which drafts have arrived, as polynomials at the nodes of a quadrature.
+"""States: which drafts have arrived, as polynomials at the nodes of a quadrature.
 
-Let R hold each token x independently with probability F_x, the share of its label that lies below the place where the
-rule stands. All that the nested rule needs of the law of the drafts S is ``Qhat(F) = P(S inside R)`` and its
-derivatives. For the laws of this library it has the form
+Let R hold each token x independently with probability F_x, its *inclusion*: the probability that x draws a segment
+below a given key. All that a nest needs of the law of the drafts S is ``Qhat(F) = P(S inside R)`` and its derivatives.
+For the laws of this library it has the form
 
     Qhat(F) = sum_j weight_j [z^n] eps-part of  prod_x (left_x (1 + eps rate_x) + z gone_x F_x (1 + eps bonus_x))
 

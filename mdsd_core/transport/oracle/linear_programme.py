@@ -52,12 +52,12 @@ class DraftSets:
 
 @dataclass(frozen=True, eq=False)
 class TransportSolution:
-    """An optimal plan between the target and the law of the drafts.
+    """An optimal coupling of the target and the law of the drafts.
 
     Attributes
     ----------
     rate : float
-        The acceptance of `flow`, a feasible plan: a lower bound of the optimum whatever the solver did.
+        The acceptance of `flow`, which is feasible: a lower bound of the optimum whatever the solver did.
     upper : float
         The value of a feasible dual solution: an upper bound of the optimum whatever the solver did.
     sets : DraftSets
@@ -129,14 +129,14 @@ def solve_lp(p: ArrayLike, sets: DraftSets) -> TransportSolution:
     Returns
     -------
     TransportSolution
-        The solver's plan, made feasible, and a bound from its prices, made feasible.
+        The solver's flow, made feasible, and a bound from its prices, made feasible.
 
     Raises
     ------
     ValueError
         If there are more than :data:`LP_ARCS` arcs.
     OracleError
-        If the solver reports anything but an optimum, or if its plan and its prices, once feasible, are more than
+        If the solver reports anything but an optimum, or if its flow and its prices, once feasible, are more than
         :data:`LP_GAP` apart.
 
     Examples
@@ -178,14 +178,14 @@ def solve_lp(p: ArrayLike, sets: DraftSets) -> TransportSolution:
     solution = _bracket(p, sets, flow, price)
     if solution.upper - solution.rate > LP_GAP:
         raise OracleError(
-            f"HiGHS called a plan optimal that, made feasible, accepts {solution.rate!r}, "
+            f"HiGHS called a flow optimal that, made feasible, accepts {solution.rate!r}, "
             f"while its prices only prove {solution.upper!r}"
         )
     return solution
 
 
 def _without_solver(p: NDArray[np.float64], sets: DraftSets) -> TransportSolution | None:
-    """The plan where there is nothing to choose: one token in every set, as with n = 1 or V = 1."""
+    """The flow where there is nothing to choose: one token in every set, as with n = 1 or V = 1."""
     alone = (sets.members != NO_DRAFT).sum(axis=1) == 1
     if not alone.all():
         return None
@@ -199,7 +199,7 @@ def _without_solver(p: NDArray[np.float64], sets: DraftSets) -> TransportSolutio
 def _bracket(
     p: NDArray[np.float64], sets: DraftSets, flow: NDArray[np.float64], price: NDArray[np.float64]
 ) -> TransportSolution:
-    """Scale a plan >= 0 until it is feasible, complete prices in [0, 1] of the tokens to a dual solution."""
+    """Scale a flow >= 0 until it is feasible, complete prices in [0, 1] of the tokens to a dual solution."""
     drafted = sets.members != NO_DRAFT
     row = flow.sum(axis=1)
     flow = flow * np.minimum(1.0, sets.probability / np.maximum(row, np.finfo(float).tiny))[:, None]

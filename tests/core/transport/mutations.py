@@ -13,7 +13,7 @@ TILING = f"{COUPLING}::test_the_plan_is_exact_for_any_tiling"
 TINY = f"{COUPLING}::test_tokens_below_rounding_do_not_stand_in_the_way"
 POLYTOPE = f"{MARGINAL}::test_majorant_lies_in_the_polytope_and_is_optimal_at_every_scale"
 
-CHAIN, BLOCKS, PLAN = (f"transport/nest/{name}.py" for name in ("chain", "contacts", "plan"))
+CHAIN, BLOCKS, PLAN = (f"transport/nest/{name}.py" for name in ("chain", "minorant", "plan"))
 
 
 def few(law):
@@ -143,8 +143,8 @@ TRANSPORT = [
     mutation(
         "pieces: the marginal asked for, not the one realised",
         "transport/curtain/coupling.py",
-        "by_token(self.tokens, r, row, marginal)",
-        "by_token(self.tokens, self.asked, row, marginal)",
+        "np.arange(r.size), r",
+        "np.arange(r.size), self.asked",
         tests=TILING,
     ),
     mutation(
@@ -199,8 +199,8 @@ TRANSPORT = [
     mutation(
         "nest: ancestors count as fully included",
         CHAIN,
-        "multiply_token(states.context, share, law.race * survival",
-        "multiply_token(states.context, 1.0, law.race * survival",
+        "multiply_token(states.ancestors, share, law.race * survival",
+        "multiply_token(states.ancestors, 1.0, law.race * survival",
         tests=few("sequential"),
     ),
     mutation(
@@ -213,8 +213,8 @@ TRANSPORT = [
     mutation(
         "nest: the prefix of the block is left out of the lower derivative",
         CHAIN,
-        "coefficient(states.base, states.context, top, rate + law.race * states.reach[u - 1], weight)",
-        "coefficient(states.context, states.context, top, rate + law.race * states.reach[u - 1], weight)",
+        "coefficient(states.base, states.ancestors, top, rate + law.race * states.reach[u - 1], weight)",
+        "coefficient(states.ancestors, states.ancestors, top, rate + law.race * states.reach[u - 1], weight)",
         tests=few("sequential"),
     ),
     mutation(

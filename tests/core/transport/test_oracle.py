@@ -22,7 +22,7 @@ from tests.transport_oracles import (
 )
 
 
-def test_plan_of_the_lp_is_a_plan():
+def test_flow_of_the_lp_is_feasible_and_optimal():
     for p, q in random_pairs(2, 40):
         sets = draft_sets(*WithoutReplacement(3).enumerate(q))
         solution = solve_lp(p, sets)

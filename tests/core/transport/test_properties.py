@@ -80,14 +80,14 @@ def test_convexity_fails_on_the_fixed_set():
 
 @EXAMPLES
 @given(pairs(), drafts)
-def test_proposition_b(pair, n):
+def test_drafts_without_replacement_are_never_worse_than_with(pair, n):
     """Drafts without replacement are never worse than drafts with replacement."""
     p, q = pair
     without = optimal_acceptance(p, q, WithoutReplacement(n)).rate
     assert without >= optimal_acceptance(p, q, WithReplacement(n)).rate - 1e-14
 
 
-def test_proposition_b_fails_for_the_conditioned_law():
+def test_conditioned_drafts_can_be_worse_than_with_replacement():
     p, q = np.array([1.0, 0, 0, 0, 0, 0]), np.array([0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
     assert optimal_acceptance(p, q, WithReplacement(2)).rate == pytest.approx(0.75)
     assert optimal_acceptance(p, q, DistinctConditioned(2)).rate == pytest.approx(5 / 7)

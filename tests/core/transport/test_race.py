@@ -67,7 +67,7 @@ def test_kernels_equal_the_plain_recursion(n, temperature):
     assert abs(steps.sum() - 1) < 1e-12
 
 
-def test_specks_add_up():
+def test_many_tiny_weights_add_up():
     """Tokens that share a slope change it in the end: 20,000 of them between heavy ones, each of ``q t`` 9e-16."""
     heavy = np.array([1.0, 0.5, 0.3, 0.2])
     t_last = race_nodes(np.sort(heavy)[-3:], 0.2)[0][-1]

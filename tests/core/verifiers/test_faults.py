@@ -120,7 +120,7 @@ FAULTS = {
     "K3": "out of scope: no solver that keeps the type of its marginals is used",
     "K5": ORACLE + "test_anything_but_an_optimum_raises",
     "K6": "out of scope: an arc that is not allowed is no variable, nothing stands for infinity",
-    "K9": ORACLE + "test_plan_of_the_lp_is_a_plan",
+    "K9": ORACLE + "test_flow_of_the_lp_is_feasible_and_optimal",
     "K10": ORACLE + "test_a_wrong_solution_called_optimal_raises",
     "K11": ORACLE + "test_trivial_problems_never_reach_a_solver",
     "L1": "deterministic_children_in_any_order",

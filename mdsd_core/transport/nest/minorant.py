@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mdsd_core._jit import inner_kernel, kernel
 from mdsd_core.transport.nest.chain import free_slot, set_block
 from mdsd_core.transport.nest.groups import derivative, fill_value_table, mass_across, mass_between, prefix_state, value
-from mdsd_core.transport.nest.search import fill_context, outermost_broken
+from mdsd_core.transport.nest.search import fill_ancestors, outermost_broken
 from mdsd_core.transport.nest.series import LOWER, UPPER, advance, apply, fill_table, include_full, set_one
 from mdsd_core.transport.nest.states import Floats, copy_state, fill_arrivals, fill_derivative_weight, multiply_row
 
@@ -61,7 +61,7 @@ class Points(NamedTuple):
 def _fill_projection(y, projection, problem, work):
     """Rows 0 and 1 belong to P and D for y not included, rows 2 and 3 to P and D for the derivative by F_y."""
     law, tokens, _ = problem
-    context, gone, left = work.states.context, work.scratch.gone, work.scratch.left
+    ancestors, gone, left = work.states.ancestors, work.scratch.gone, work.scratch.left
     fill_arrivals(tokens.survival[y], law, gone, left)
     bonus = tokens.bonus[y]
     for i in range(law.drafts + 1):
@@ -69,11 +69,11 @@ def _fill_projection(y, projection, problem, work):
         inner = 1.0 if i < law.drafts else 0.0
         for j in range(law.time.size):
             outer = law.weight[j] * left[j]
-            projection[0, i, j] = outer * context[1, a, j]
-            projection[1, i, j] = outer * context[0, a, j]
+            projection[0, i, j] = outer * ancestors[1, a, j]
+            projection[1, i, j] = outer * ancestors[0, a, j]
             outer = inner * law.weight[j] * gone[j]
-            projection[2, i, j] = outer * (context[1, b, j] + bonus * context[0, b, j])
-            projection[3, i, j] = outer * context[0, b, j]
+            projection[2, i, j] = outer * (ancestors[1, b, j] + bonus * ancestors[0, b, j])
+            projection[3, i, j] = outer * ancestors[0, b, j]
 
 
 @inner_kernel
@@ -116,24 +116,24 @@ def _scan_edges(y, block, points, problem, work):
 def _fill_point(i, k, state, y, rest, points, problem, work):
     """Enter prefix k, given its state, as point i; its gap lacks the constant of prefix `first`."""
     law, tokens, _ = problem
-    context, agenda, scratch = work.states.context, work.agenda, work.scratch
+    ancestors, agenda, scratch = work.states.ancestors, work.agenda, work.scratch
     agenda.progress[0].scan_steps += 1
     points.rank[i] = k
-    points.push[i] = derivative(y, state, context, rest, tokens, law, scratch)
-    points.gap[i] = agenda.goal[k] - value(state, context, rest + tokens.survival[y], law, scratch)
+    points.push[i] = derivative(y, state, ancestors, rest, tokens, law, scratch)
+    points.gap[i] = agenda.goal[k] - value(state, ancestors, rest + tokens.survival[y], law, scratch)
 
 
 @inner_kernel
 def _fill_inner_points(i, u, begin, end, y, points, problem, work):
     """Enter the prefixes k with ``begin < k < end`` inside group u as points i, i + 1, ...; returns the next i."""
     law, tokens, groups = problem
-    context, agenda, scratch = work.states.context, work.agenda, work.scratch
+    ancestors, agenda, scratch = work.states.ancestors, work.agenda, work.scratch
     E, G, table = scratch.pair, scratch.step, scratch.table
     state, rest = groups.state[u], points.rest[u]
-    fill_value_table(table, UPPER, state, context, rest + tokens.survival[y], law, scratch)
+    fill_value_table(table, UPPER, state, ancestors, rest + tokens.survival[y], law, scratch)
     fill_derivative_weight(y, rest, tokens, law, scratch.gone, scratch.left, scratch.weight)
     rate = law.race * rest + tokens.bonus[y]
-    fill_table(table, LOWER, state, context, law.drafts - 1, rate, scratch.weight, law, scratch.rows)
+    fill_table(table, LOWER, state, ancestors, law.drafts - 1, rate, scratch.weight, law, scratch.rows)
     set_one(E, G)
     include_full(E, G, groups.edge[u], begin, tokens, 1.0, 1.0)
     reached, push = apply(table, E)
@@ -277,7 +277,7 @@ def find_blocks(k, points, problem, work):
     while True:
         # the token, its ancestors, and the points of its minorant at the ends of groups
         y = outermost_broken(k, inner, block, problem, work)
-        fill_context(y, block.last, problem, work)
+        fill_ancestors(y, block.last, problem, work)
         _scan_edges(y, block, points, problem, work)
         points.fine[groups.of[block.first] : groups.of[y] + 1] = False
         points.fine[groups.of[k]] = True
@@ -314,7 +314,7 @@ def push_blocks(y, kept, points, problem, work):
     free_slot(top, agenda)
     slot = progress.slots
     progress.slots += 1
-    copy_state(states.context, states.held[slot])
+    copy_state(states.ancestors, states.held[slot])
     # a block, and a segment of y, for each edge of the minorant
     nest.parts_from[y], nest.parts[y] = progress.parts, kept - 1
     level, received = 0.0, 0.0
@@ -323,7 +323,7 @@ def push_blocks(y, kept, points, problem, work):
         start = points.rank[a]
         prefix_state(start, states.prefix, problem, scratch)
         rest = outside + mass_across(start, y, tokens, groups)
-        push = derivative(y, states.prefix, states.context, rest, tokens, law, scratch)
+        push = derivative(y, states.prefix, states.ancestors, rest, tokens, law, scratch)
         if i == kept - 1:
             nest.marginal[y] = received + (1.0 - level) * push
             break
