@@ -22,7 +22,10 @@ def lp_rate(p, q, scheme):
     np.add.at(first, drafts[:, 0], probability)
     if np.abs(first - p).max() <= 1e-15:  # p = q, mostly: emit the first draft, whatever the others
         return 1.0 - 0.5 * float(np.abs(first - p).sum())
-    return solve_lp(p, draft_sets(drafts, probability)).rate
+    sets = draft_sets(drafts, probability)
+    if (sets.members[:, 1:] == NO_DRAFT).all():  # one token in every set: nothing to choose
+        return float(np.minimum(np.bincount(sets.members[:, 0], sets.probability, p.size), p).sum())
+    return solve_lp(p, sets).rate
 
 
 def flow_rate(p, q, scheme):

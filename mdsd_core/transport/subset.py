@@ -179,6 +179,7 @@ def _largest_difference(p, ends, steps, outside, fixed, curve):
     has passed, it is minus that sum over what is left. So it is accurate relative to the smaller of the two pairs of
     masses. The steps are scaled to sum 1, and p with all masses given too.
     """
+    # the units in which p and the steps have the sum 1
     runs = steps.size
     total, total_lost, mass, mass_lost = fixed, 0.0, 0.0, 0.0
     for k in range(p.size):
@@ -188,6 +189,7 @@ def _largest_difference(p, ends, steps, outside, fixed, curve):
         mass, mass_lost = add(mass, mass_lost, steps[i])
     p_unit, Q_unit = 1.0 / (total + total_lost), 1.0 / (mass + mass_lost) if runs > 0 else 0.0
 
+    # from the front, until half of both masses has passed
     passed = fixed * p_unit  # of 2, the masses of p and Q together
     value, lost = 0.0 - fixed * p_unit, 0.0
     if runs == 0:  # nothing is drawn off the fixed set, so all drafts are inside
@@ -212,6 +214,7 @@ def _largest_difference(p, ends, steps, outside, fixed, curve):
         if curve.size > 0:
             curve[i + 1] = value + lost
 
+    # from the back, down to there
     value, lost = outside * p_unit, 0.0
     behind, behind_where = -1.0, 0
     k = p.size

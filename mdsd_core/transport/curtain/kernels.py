@@ -114,13 +114,14 @@ def sweep(w, r, contacts, n):
     their children, which stand from left to right in the order of their ranks.
     """
     m = w.size
-    left, right, parent = np.empty(m), np.empty(m), np.empty(m, np.int32)
+    left, right, parent = np.empty(m), np.empty(m), np.empty(m, np.int32)  # [m] each
     # a stack of disjoint holes from left to right, above a bottom that ends where the block begins
-    hole, hole_left, hole_right = np.empty(m + 1, np.int32), np.empty(m + 1), np.empty(m + 1)
+    hole, hole_left, hole_right = np.empty(m + 1, np.int32), np.empty(m + 1), np.empty(m + 1)  # [m + 1] each
     parent[:] = -1
     mass, lost = 0.0, 0.0
     hole_right[0] = 0.0
     for c in range(contacts.size - 1):
+        # a block of ranks between two contacts: where it ends, and the block of one token, which needs no equation
         first, last = contacts[c], contacts[c + 1]
         for k in range(first, last):
             mass, lost = add(mass, lost, w[k])
@@ -137,12 +138,13 @@ def sweep(w, r, contacts, n):
             q = w[k]
             h = top
             hull_right = hole_right[top]
+            # right of all holes, if there is Z enough
             if top == 0 or (r[k] > q * floor and r[k] >= power_mass(hull_right, q, n)[0]):
                 start = _free(q, r[k], n, hull_right, end - q)
                 stop = min(start + q, end)
                 floor = 0.0
                 per_left, per_right = _inverse(start), _inverse(stop)
-            else:
+            else:  # around the last holes: which ones, then how much lies on either side of them
                 rest, own = q, r[k]
                 h -= 1
                 hull_left = hole_left[h + 1]
@@ -172,9 +174,11 @@ def sweep(w, r, contacts, n):
                 stop = min(hull_right + (rest - d), end)
                 for j in range(h + 1, top + 1):
                     parent[hole[j]] = k
+            # the new interval takes the place of the holes inside it
             left[k], right[k] = start, stop
             top = h + 1
             hole[top], hole_left[top], hole_right[top] = k, start, stop
+        # stretch what is left to fill the block
         for j in range(1, top + 1):
             left[hole[j]] = right[hole[j - 1]] if j > 1 else hole_right[0]
             right[hole[j]] = left[hole[j + 1]] if j < top else end
@@ -199,7 +203,8 @@ def pieces(w, left, right, parent, n):
     key, cumulative = np.empty(2 * m, np.int64), np.empty(2 * m)
     if m == 0:
         return start, key, cumulative, r
-    child, sibling = np.full(m + 1, -1, np.int32), np.empty(m, np.int32)  # child[m]: the leftmost root
+    # the intervals as a tree, and the number of children
+    child, sibling = np.full(m + 1, -1, np.int32), np.empty(m, np.int32)  # [m + 1], [m]; child[m]: the leftmost root
     for k in range(m - 1, -1, -1):
         around = parent[k] if parent[k] >= 0 else m
         sibling[k] = child[around]
@@ -213,6 +218,7 @@ def pieces(w, left, right, parent, n):
         start[k + 1] = count
         count += children + 1
         children = following
+    # walk round the tree from left to right, one piece a step
     x = last = child[m]
     down = True  # came to x from its left; else from `last`, its child
     position = 0.0
@@ -240,6 +246,7 @@ def pieces(w, left, right, parent, n):
                 x, down = parent[x], False
             else:
                 x, down = sibling[x], True
+    # relative to all that the pieces make up
     scale = 1.0 / (before + lost) ** n
     for k in range(m):
         r[k] *= scale

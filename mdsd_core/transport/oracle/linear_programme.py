@@ -150,9 +150,6 @@ def solve_lp(p: ArrayLike, sets: DraftSets) -> TransportSolution:
     if arcs.sum() > LP_ARCS:
         feasible = "V=300 at n=2, 60 at n=3, 30 at n=4"
         raise ValueError(f"the LP takes at most {LP_ARCS} arcs, got {arcs.sum()}. Feasible: about {feasible}")
-    trivial = _without_solver(p, sets)
-    if trivial is not None:
-        return trivial
     row, place = np.nonzero(arcs)
     token = sets.members[row, place]
     # A unit far above the solver's absolute tolerances, so that small probabilities count.
@@ -182,18 +179,6 @@ def solve_lp(p: ArrayLike, sets: DraftSets) -> TransportSolution:
             f"while its prices only prove {solution.upper!r}"
         )
     return solution
-
-
-def _without_solver(p: NDArray[np.float64], sets: DraftSets) -> TransportSolution | None:
-    """The flow where there is nothing to choose: one token in every set, as with n = 1 or V = 1."""
-    alone = (sets.members != NO_DRAFT).sum(axis=1) == 1
-    if not alone.all():
-        return None
-    flow = np.zeros(sets.members.shape)
-    flow[:, 0] = np.minimum(sets.probability, p[sets.members[:, 0]])
-    price = np.zeros(p.size)  # 1 where the target is the scarce side
-    price[sets.members[:, 0]] = p[sets.members[:, 0]] <= sets.probability
-    return _bracket(p, sets, flow, price)
 
 
 def _bracket(
