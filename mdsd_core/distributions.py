@@ -82,10 +82,7 @@ class SamplingParams:
         if not 0 <= self.min_p <= 1:
             raise ValueError(f"min_p must lie in [0, 1], got {self.min_p}")
         if self.top_k is not None:
-            if isinstance(self.top_k, bool) or not isinstance(self.top_k, int | np.integer):
-                raise TypeError(f"top_k must be an integer or None, got {self.top_k!r}")
-            if self.top_k < 1:
-                raise ValueError(f"top_k must be at least 1, or None to keep all tokens, got {self.top_k}")
+            check_count("top_k", self.top_k)
 
     @property
     def greedy(self) -> bool:
@@ -277,6 +274,21 @@ def sum_correction(x: ArrayLike, name: str = "p") -> float:
     0.001953125
     """
     return float(np.abs(_as_array(x, name).astype(np.float64).sum(axis=-1) - 1.0).max())
+
+
+def check_count(name: str, value: Any, minimum: int = 1) -> int:
+    """Check a number of things: an integer, at least `minimum`.
+
+    >>> check_count("n", 0)
+    Traceback (most recent call last):
+        ...
+    ValueError: n must be an integer >= 1, got 0
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer >= {minimum}, got {value!r}")
+    if value < minimum:
+        raise ValueError(f"{name} must be an integer >= {minimum}, got {value}")
+    return int(value)
 
 
 def check_distribution(x: ArrayLike, name: str = "p", *, ndim: int = 1) -> NDArray[np.float64]:

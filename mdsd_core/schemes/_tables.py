@@ -10,7 +10,10 @@ from math import comb, factorial
 import numpy as np
 from numpy.typing import NDArray
 
-from mdsd_core._jit import inline_kernel, kernel
+from mdsd_core._jit import inline_kernel, kernel, sum_kernel
+
+#: Tokens handled at a time by SIMD.
+BLOCK = 1024
 
 
 def descending(w: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -33,6 +36,24 @@ def growth_powers(most: int, orders: int) -> NDArray[np.float64]:
             count = sum((-1) ** (r - i) * comb(r, i) * i**order for i in range(r + 1))
             c[r, order] = count / factorial(order)
     return c
+
+
+@sum_kernel
+def power_sums(v, orders):
+    """Sums of v^0 .. v^orders, a block of v at a time."""
+    sums = np.zeros(orders + 1)
+    power = np.empty(BLOCK)
+    for first in range(0, v.size, BLOCK):
+        block = v[first : first + BLOCK]
+        power[:] = 1.0
+        for j in range(orders + 1):
+            total = 0.0
+            for x in range(block.size):
+                total += power[x]
+                higher = power[x] * block[x]
+                power[x] = higher if higher > 1e-100 else 0.0  # subnormal numbers are slow
+            sums[j] += total
+    return sums
 
 
 @inline_kernel

@@ -3,13 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from math import perm
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core._leading import leading
-from mdsd_core.distributions import check_distribution
+from mdsd_core.distributions import check_count, check_distribution
 
 if TYPE_CHECKING:
     from mdsd_core.schemes.inner import InnerLaw
@@ -376,36 +376,19 @@ class Scheme(ABC):
         return drawn
 
 
-def check_count(name: str, value: Any, minimum: int = 1) -> int:
-    """Check a number of things: an integer, at least `minimum`.
-
-    >>> check_count("n", 0)
-    Traceback (most recent call last):
-        ...
-    ValueError: n must be an integer >= 1, got 0
-    """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer >= {minimum}, got {value!r}")
-    if value < minimum:
-        raise ValueError(f"{name} must be an integer >= {minimum}, got {value}")
-    return int(value)
-
-
 def as_mask(subset: Iterable[int], V: int) -> NDArray[np.bool_]:
     """The indicator, shape [V], of a set of token ids.
 
     >>> as_mask([2, 0], 3)
     array([ True, False,  True])
     """
-    ids = np.asarray(list(subset) if not isinstance(subset, np.ndarray) else subset)
-    if ids.size == 0:
-        return np.zeros(V, dtype=bool)
-    if ids.dtype.kind not in "iu" or ids.ndim != 1:
-        raise TypeError(f"subset must hold token ids, got {subset!r}")
-    if ids.min() < 0 or ids.max() >= V:
-        raise ValueError(f"subset must lie in [0, {V}), got {sorted(set(ids.tolist()))}")
-    mask = np.zeros(V, dtype=bool)
-    mask[ids] = True
+    mask, ids = np.zeros(V, dtype=bool), np.asarray(list(subset))
+    if ids.size:
+        if ids.dtype.kind not in "iu" or ids.ndim != 1:
+            raise TypeError(f"subset must hold token ids, got {subset!r}")
+        if ids.min() < 0 or ids.max() >= V:
+            raise ValueError(f"subset must lie in [0, {V}), got {sorted(set(ids.tolist()))}")
+        mask[ids] = True
     return mask
 
 

@@ -14,7 +14,7 @@ from mdsd_core.schemes.inner import InnerLaw
 from mdsd_core.schemes.without_replacement.inclusion import conditioned_inclusion
 
 #: Weights as a function of the draft distribution; they need not be normalised.
-WeightRule = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+WeightFunction = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -39,17 +39,17 @@ class DistinctConditioned(InnerLaw):
     """
 
     n: int
-    weights_from: WeightRule | None = None
+    weights_from: WeightFunction | None = None
     kind: ClassVar[Kind] = "conditioned"
 
     def __repr__(self) -> str:
-        """The rule for the weights by its name: an address would differ from run to run.
+        """The function of the weights by its name: an address would differ from run to run.
 
         >>> DistinctConditioned(2, odds)
         DistinctConditioned(n=2, weights_from=odds)
         """
-        rule = self.weights_from
-        return f"DistinctConditioned(n={self.n}, weights_from={getattr(rule, '__name__', rule)})"
+        function = self.weights_from
+        return f"DistinctConditioned(n={self.n}, weights_from={getattr(function, '__name__', function)})"
 
     @property
     def of_q(self) -> bool:  # type: ignore[override]

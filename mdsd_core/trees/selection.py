@@ -14,7 +14,6 @@ from mdsd_core.randomness import UniformSource, draw_index
 from mdsd_core.schemes import Scheme
 from mdsd_core.transport.nest.plan import TOLERANCE
 from mdsd_core.transport.optimal import has_plan, optimal_plan
-from mdsd_core.transport.priority import PriorityPlan
 from mdsd_core.verifiers.interface import UnsupportedScheme
 
 
@@ -60,22 +59,25 @@ class OptimalSelection:
 
     def __init__(self, p: ArrayLike, q: ArrayLike, scheme: Scheme, tolerance: float = TOLERANCE) -> None:
         p, q = check_pair(p, q)
-        self._fixed = scheme.fixed_set(q)
-        inner = _inner_selector(p, q, scheme, tolerance)
-        self._inner = inner
+        if not selects(scheme):
+            raise UnsupportedScheme(f"no optimal selection plan is known for drafts of {scheme}")
+        self._fixed, w = scheme.split(q)
+        total = float(w.sum())
+        several = scheme.sampled_drafts > 1 and total > 0
+        self._plan = optimal_plan(p, q, scheme, tolerance).plan if several else None  # of the sampled drafts
         fixed_p = p[self._fixed]
         if self._fixed.size and not fixed_p.any():
             fixed_p = np.zeros_like(fixed_p)
             fixed_p[0] = 1.0  # only drawn if nothing else was drafted: then some draft must be selected
         self._fixed_law = fixed_p / fixed_p.sum() if self._fixed.size else fixed_p
-        if inner is None:
+        if total == 0:  # nothing is ever sampled
             self.marginal = np.zeros_like(p)
             self.marginal[self._fixed] = self._fixed_law
             self._kept = np.zeros_like(p)
             return
-        r = inner.marginal
+        r = w / total if self._plan is None else self._plan.marginal
         self.marginal = r.copy()
-        self._kept = np.ones_like(p)
+        self._kept = np.ones_like(p)  # the probability that a sampled winner is not replaced by a fixed draft
         if self._fixed.size and p[self._fixed].any():
             off = p.copy()
             off[self._fixed] = 0.0
@@ -92,8 +94,8 @@ class OptimalSelection:
     def select(self, drafts: NDArray[np.int64], rng: UniformSource) -> int:
         """The index of the selected draft; see :class:`~mdsd_core.randomness.Selector`."""
         sampled, fixed = self._split(drafts)
-        if sampled.size and self._inner is not None:
-            winner = int(sampled[self._inner.select(drafts[sampled], rng)])
+        if sampled.size:
+            winner = int(sampled[0 if self._plan is None else self._plan.select(drafts[sampled], rng)])
             if not fixed or rng.random() < self._kept[drafts[winner]]:
                 return winner
         return fixed[int(self._fixed[draw_index(self._fixed_law, rng)])]
@@ -103,41 +105,13 @@ class OptimalSelection:
         sampled, fixed = self._split(drafts)
         law = np.zeros(drafts.size)
         replaced = 1.0
-        if sampled.size and self._inner is not None:
-            won = self._inner.selection_law(drafts[sampled])
+        if sampled.size:
+            won = np.ones(1) if self._plan is None else self._plan.selection_law(drafts[sampled])
             law[sampled] = won * self._kept[drafts[sampled]] if fixed else won
             replaced = float((won * (1 - self._kept[drafts[sampled]])).sum())
         if fixed:
             np.add.at(law, [fixed[int(x)] for x in self._fixed], replaced * self._fixed_law)
         return law
-
-
-class _LoneDraft:
-    """One sampled draft: it is the one selected."""
-
-    def __init__(self, marginal: NDArray[np.float64]) -> None:
-        self.marginal = marginal
-
-    def select(self, drafts: NDArray[np.int64], rng: UniformSource) -> int:
-        return 0
-
-    def selection_law(self, drafts: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.ones(drafts.size)
-
-
-def _inner_selector(
-    p: NDArray[np.float64], q: NDArray[np.float64], scheme: Scheme, tolerance: float
-) -> "_LoneDraft | PriorityPlan | None":
-    """The optimal selection among the sampled drafts; None if none is ever sampled."""
-    if not selects(scheme):
-        raise UnsupportedScheme(f"no optimal selection plan is known for drafts of {scheme}")
-    w = scheme.weights(q)
-    total = float(w.sum())
-    if total == 0:
-        return None
-    if scheme.sampled_drafts == 1:
-        return _LoneDraft(w / total)
-    return optimal_plan(p, q, scheme, tolerance).plan
 
 
 def _level(p: NDArray[np.float64], r: NDArray[np.float64], fixed_mass: float) -> float:

@@ -55,16 +55,6 @@ def _dust_step(q, u, weight, rate, P, D):
 
 
 @fused_kernel
-def _slope(relative, weight, rate, P, D):
-    """The step of Q of a speck, divided by its ``q t`` at the last node."""
-    n, J = P.shape
-    slope = 0.0
-    for j in range(J):
-        slope += weight[j] * (D[n - 1, j] + rate * P[n - 1, j]) * relative[j]
-    return slope
-
-
-@fused_kernel
 def _add_dust(q, u, P, D):
     n, J = P.shape
     for m in range(n - 1, 0, -1):
@@ -123,7 +113,7 @@ def walk_dust(q, last, relative, weight, rate, P, D, u, steps):
         speck = q[k] * last < SPECK
         if speck:
             if slope < 0.0:
-                slope = _slope(relative, weight, rate, P, D)
+                slope = _dust_step(0.0, relative, weight, rate, P, D)  # for each unit of q t at the last node
             steps[k] = q[k] * last * slope
             waiting += q[k]
         if waiting * last >= SPECKS or (waiting > 0.0 and (not speck or k == q.size - 1)):

@@ -10,7 +10,7 @@ dozen power sums of q stand for all its tokens at all nodes.
 import numpy as np
 
 from mdsd_core._jit import fused_kernel, kernel
-from mdsd_core.schemes._tables import growth_powers
+from mdsd_core.schemes._tables import growth_powers, power_sums
 from mdsd_core.schemes.without_replacement._race_kernels import DUST, add_heavy, heavy_step, rates_after, walk_dust
 
 #: A run ends when its ``q t`` at the last node adds up to RUN_MASS, or when it has RUN_TOKENS tokens that add up to
@@ -97,7 +97,6 @@ def walk_runs(q, p, n, t, dt, ends, steps):
     powers = np.ones((n + 1, J))
     for r in range(1, n + 1):
         powers[r] = powers[r - 1] * relative
-    sums = np.empty(ORDERS + 2)
     limit = DUST / last
     after, rate = rates_after(q, limit)
     weight = dt * np.exp(-rate * t)
@@ -124,7 +123,7 @@ def walk_runs(q, p, n, t, dt, ends, steps):
             while orders < ORDERS and accuracy > 1e-16:
                 accuracy *= largest
                 orders += 1
-            _power_sums(q[first:k], last, orders + 1, sums)
+            sums = power_sums(q[first:k] * last, orders + 1)
             _run_polynomial(sums, orders, powers, E, A, U, W)
             for m in range(1, n + 1):
                 for j in range(J):
@@ -145,16 +144,3 @@ def walk_runs(q, p, n, t, dt, ends, steps):
             ends[runs] = k
             runs += 1
     return runs
-
-
-@fused_kernel
-def _power_sums(q, last, orders, sums):
-    """``sums[l]``: the sum of ``(q t_last)^l``, l = 1..orders."""
-    for order in range(1, orders + 1):
-        sums[order] = 0.0
-    for i in range(q.size):
-        y = q[i] * last
-        power = 1.0
-        for order in range(1, orders + 1):
-            power *= y
-            sums[order] += power

@@ -16,15 +16,13 @@ interpolated. O(V) plus the nodes, whatever the vocabulary; the error is that of
 from math import log
 
 import numpy as np
+from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-from mdsd_core._jit import inline_kernel, kernel, sum_kernel
-from mdsd_core.schemes._tables import growth_powers
+from mdsd_core._jit import inline_kernel, kernel
+from mdsd_core.schemes._tables import BLOCK, growth_powers, power_sums
 
 _CHEBYSHEV = 32
-
-#: Tokens handled at a time by SIMD.
-_BLOCK = 1024
 
 
 def sequential_inclusion(w: NDArray[np.float64], n: int) -> NDArray[np.float64]:
@@ -53,14 +51,14 @@ def sequential_inclusion(w: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     scale = float(light_w.max()) if light.size else 0.0
     orders = n + 24
     relative = light_w / scale if light.size else light_w
-    powers = _power_sums(relative, orders)
-    points = 0.5 * (1.0 - np.cos(np.pi * (np.arange(_CHEBYSHEV) + 0.5) / _CHEBYSHEV))  # in (0, 1)
+    powers = power_sums(relative, orders)
+    points = 0.5 * (1.0 + chebyshev.chebpts1(_CHEBYSHEV))  # in (0, 1)
     at_heavy, at_points = _race(
         t, weight, w[heavy], light_total, scale, powers, growth_powers(n - 1, orders), points * scale, n
     )  # fmt: skip
     inclusion[heavy] = w[heavy] * at_heavy
     if light.size:
-        coefficients = _chebyshev_coefficients(at_points)
+        coefficients = chebyshev.chebinterpolate(lambda _: at_points, _CHEBYSHEV - 1)
         inclusion[light] = light_w * _evaluate(coefficients, relative)
     return np.minimum(inclusion, 1.0)
 
@@ -88,24 +86,6 @@ def conditioned_inclusion(w: NDArray[np.float64], n: int) -> NDArray[np.float64]
     hit = arrived * without[:, n - 1]
     inclusion[support] = np.minimum(hit * (n / hit.sum()), 1.0)  # they add up to n
     return inclusion
-
-
-@sum_kernel
-def _power_sums(v, orders):
-    """Sums of v^0 .. v^orders, a block of v at a time."""
-    sums = np.zeros(orders + 1)
-    power = np.empty(_BLOCK)
-    for first in range(0, v.size, _BLOCK):
-        block = v[first : first + _BLOCK]
-        power[:] = 1.0
-        for j in range(orders + 1):
-            total = 0.0
-            for x in range(block.size):
-                total += power[x]
-                higher = power[x] * block[x]
-                power[x] = higher if higher > 1e-100 else 0.0  # subnormal numbers are slow
-            sums[j] += total
-    return sums
 
 
 @inline_kernel
@@ -191,22 +171,13 @@ def _race(t, weight, heavy_w, light_total, scale, powers, series, points, n):
     return at_heavy, at_points
 
 
-def _chebyshev_coefficients(values):
-    """Coefficients of the Chebyshev series on [0, 1] through values at the points of :func:`sequential_inclusion`."""
-    k = np.arange(_CHEBYSHEV)
-    basis = np.cos(np.pi * np.outer(k, k + 0.5) / _CHEBYSHEV) * (-1.0) ** k[:, None]
-    coefficients = (2.0 / _CHEBYSHEV) * basis @ values
-    coefficients[0] *= 0.5
-    return coefficients
-
-
 @kernel
 def _evaluate(coefficients, u):
     """The Chebyshev series on [0, 1] at every u, by Clenshaw's recurrence, a block of u at a time."""
     result = np.empty(u.size)
-    high, low = np.empty(_BLOCK), np.empty(_BLOCK)
-    for first in range(0, u.size, _BLOCK):
-        block, out = u[first : first + _BLOCK], result[first : first + _BLOCK]
+    high, low = np.empty(BLOCK), np.empty(BLOCK)
+    for first in range(0, u.size, BLOCK):
+        block, out = u[first : first + BLOCK], result[first : first + BLOCK]
         high[:] = 0.0
         low[:] = 0.0
         for k in range(coefficients.size - 1, 0, -1):
