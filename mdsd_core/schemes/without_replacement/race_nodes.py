@@ -1,22 +1,14 @@
 """Nodes of the race integral, with an error bound that holds for every draft distribution.
 
-The steps of Q are integrals ``int g(t) dt`` over the time t, g a sum of products of arrival probabilities
-``a = 1 - e^{-qt}`` (n of them), survival probabilities ``e^{-qt}`` and one rate, all with positive sign. The trapezoid
-rule in ``log t`` with step h is used on the nodes ``t_j = t_0 e^{jh}``.
+The steps of Q are integrals ``int g(t) dt`` over the time t. The trapezoid rule in ``log t`` is used, on nodes
+``t_j = t_0 e^{jh}``. Its error has three parts, each *relative to the step of Q itself*:
 
-*Discretisation.* On a ray ``t e^{i theta}``, ``|a(q t e^{i theta})| <= a(q t cos theta) / cos theta`` (write a as the
-integral of ``e^{-s}`` along the ray) and ``|e^{-q t e^{i theta}}| = e^{-q t cos theta}``. So the integral of |g t| over
-the ray is at most ``cos(theta)^{-(n+1)}`` times the integral wanted, and the error of the trapezoid rule on the whole
-line, *relative to the step of Q itself*, is at most ``2 cos(theta)^{-(n+1)} / (e^{2 pi theta / h} - 1)`` for any theta
-in (0, pi/2) (Trefethen and Weideman, SIAM Review 56, 2014, Theorem 5.1). No property of q enters.
+* the step h: at most ``2 cos(theta)^{-(n+1)} / (e^{2 pi theta / h} - 1)`` for any theta in (0, pi/2);
+* the early end: at most ``t_0^{n+1} / (n+1)!``, with the total rate as unit;
+* the late end: the chance that arrival n + 1 is still to come, whose i-th gap has at least the rate
+  ``r_i = 1 - (the i largest q)``, by Chernoff's bound.
 
-*Early end.* Before t_0 all n tokens of a draft must have arrived and none of what follows: the part of a step that lies
-there is at most ``t_0^{n+1} / (n+1)!`` of it, with the total rate as unit, because a set S of drafts has probability at
-least n! times the product of its q.
-
-*Late end.* Given the drafts and their order, the time of arrival n + 1 is a sum of independent exponential times whose
-rates are at least ``r_i = 1 - (the i largest q)``, i = 0..n. Chernoff's bound with the best exponent below r_n says
-when that sum is over.
+The proofs are in the book, in the chapter on the race (the proposition on quadrature).
 """
 
 from functools import lru_cache

@@ -33,10 +33,8 @@ class RecursiveRejectionWithout(Verifier):
     depends on the tokens rejected. A verification costs O(nV). The acceptance of two drafts is one sum over the
     first rejected token, O(V log V); for more, see :meth:`acceptance`.
 
-    It accepts at least as much as :class:`RecursiveRejection` does with replacement, for every p, q and n. Proof: after
-    any history of rejections the level is at least as high, as it rises by ``s Z(l)`` with ``s >= 1`` where that one
-    rises by ``Z(l)``, and ``l + Z(l)`` never falls in l (the slope of Z is at least -1). So ``Z(l_n)`` is at most as
-    large; and the probability that all are rejected is its mean over histories, as ``Z(l_{j+1})/Z(l_j)`` telescopes.
+    It accepts at least as much as :class:`RecursiveRejection` does with replacement, for every p, q and n. The book
+    proves it, in the chapter on verifiers.
 
     References
     ----------
