@@ -1,9 +1,10 @@
-"""What can always be made again (kernels, converted models, sweeps): where it is kept, and what it is named by."""
+"""What can always be made again (kernels, models, sweeps): where it is kept, named by what, and how it is written."""
 
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,25 @@ def key_of(*content: Any) -> str:
     True
     """
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+@contextmanager
+def in_one_step(path: Path) -> Iterator[Path]:
+    """Where to write what is to stand at `path` once it is complete: a reader never sees half a file.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "a" / "b.txt"
+    >>> with in_one_step(path) as part:
+    ...     _ = part.write_text("all of it")
+    ...     path.exists()
+    False
+    >>> path.read_text()
+    'all of it'
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{os.getpid()}-{path.name}")  # the ending tells some writers the format
+    yield part
+    part.replace(path)
 
 
 def sources_in(folder: Path) -> list[Path]:

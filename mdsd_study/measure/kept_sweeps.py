@@ -3,14 +3,14 @@
 import re
 import tempfile
 
-from mdsd_core.disk_cache import cache_dir
+from mdsd_core.disk_cache import cache_dir, key_of
 from mdsd_core.models import model_names
 from mdsd_core.models.prompts import PROMPT_SETS
 from mdsd_study.measure.grid import slices_of
 from mdsd_study.measure.settings import SweepSettings
 from mdsd_study.measure.stored_texts import TextSettings, text_file
 from mdsd_study.measure.sweep import Sweep, measure
-from mdsd_study.report.provenance import code_digest, key_of
+from mdsd_study.report.provenance import code_digest
 
 _SKIP = re.compile(r"skip:[\d,]+")
 

@@ -22,13 +22,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mdsd_core import disk_cache
+from mdsd_core.disk_cache import in_one_step
 from mdsd_study.measure.grid import DrawJob, Slice
 from mdsd_study.measure.settings import SweepSettings
 from mdsd_study.measure.stored_texts import read_texts, write_texts
 from mdsd_study.measure.table import SCHEMA
 from mdsd_study.measure.texts import Continuation
 from mdsd_study.report.provenance import imported_by
-from mdsd_study.report.results import in_one_step, write_json
+from mdsd_study.report.results import write_json
 
 _FORMAT = 1
 

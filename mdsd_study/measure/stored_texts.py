@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mdsd_core.disk_cache import cache_dir
+from mdsd_core.disk_cache import cache_dir, in_one_step, key_of
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import LanguageModel, load_model, model_names
 from mdsd_core.models.prompts import load_prompts
 from mdsd_study.measure.texts import MAX_NEW_TOKENS, PROMPTS_PER_SET, Continuation, draw_continuations
-from mdsd_study.report.provenance import code_digest, key_of, project_folder
-from mdsd_study.report.results import in_one_step
+from mdsd_study.report.provenance import code_digest, project_folder
 
 _FORMAT = 1
 

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from mdsd_core.disk_cache import in_one_step
 from mdsd_core.models.prompts import Prompt, evenly_spaced, load_prompts
 from mdsd_study.measure.grid import DrawJob, Slice, TextJob, draw_jobs, slices_of, text_jobs
 from mdsd_study.measure.model_cache import Placement
@@ -28,7 +29,6 @@ from mdsd_study.measure.table import summarize
 from mdsd_study.measure.texts import PROMPTS_PER_SET, Continuation
 from mdsd_study.measure.work import draw_texts, measure_text
 from mdsd_study.measure.workers import Runner, runner
-from mdsd_study.report.results import in_one_step
 
 
 class SweepIncomplete(RuntimeError):

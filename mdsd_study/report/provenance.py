@@ -1,8 +1,6 @@
 """Where a number comes from: commit, machine, versions, date."""
 
 import ast
-import hashlib
-import json
 import os
 import platform
 import subprocess
@@ -93,15 +91,6 @@ def study_sources(root: Path) -> list[Path]:
     return [path for path in disk_cache.sources_in(folder) if path.relative_to(folder).parts[0] != "tools"]
 
 
-def key_of(*content: Any) -> str:
-    """What is kept is named by this: a digest of all that it depends on, ready for JSON.
-
-    >>> key_of({"a": 1, "b": (2, 3)}) == key_of({"b": [2, 3], "a": 1})
-    True
-    """
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
 def code_digest() -> str:
     """A digest of all the code that a number comes from: the source of both packages, and installed versions.
 
@@ -113,7 +102,7 @@ def code_digest() -> str:
     assets = tuple(requirement.partition("==")[0] for requirement in ASSETS.values())
     root = disk_cache.PACKAGE.parent
     code = disk_cache.digest_of_files(root, disk_cache.sources_in(disk_cache.PACKAGE) + study_sources(root))
-    return key_of(code, versions(PACKAGES + assets), platform.machine())
+    return disk_cache.key_of(code, versions(PACKAGES + assets), platform.machine())
 
 
 def describe_run() -> dict[str, Any]:

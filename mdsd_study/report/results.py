@@ -18,11 +18,11 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mdsd_core.disk_cache import in_one_step
 from mdsd_study.report.provenance import describe_run, project_folder
 
 #: Raised when the layout of the file changes.
@@ -260,25 +260,6 @@ def write_results(
     results = Results(name, profile, plain, dict(values), describe_run())
     target = Path(folder) if folder is not None else results_folder()
     write_json(target / f"{name}.json", results.as_json())
-
-
-@contextmanager
-def in_one_step(path: Path) -> Iterator[Path]:
-    """Where to write what is to stand at `path` once it is complete: a reader never sees half a file.
-
-    >>> from tempfile import mkdtemp
-    >>> path = Path(mkdtemp()) / "a" / "b.txt"
-    >>> with in_one_step(path) as part:
-    ...     _ = part.write_text("all of it")
-    ...     path.exists()
-    False
-    >>> path.read_text()
-    'all of it'
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    yield part
-    part.replace(path)
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> Path:

@@ -17,12 +17,13 @@ from typing import Any
 import nbformat
 import yaml
 
+from mdsd_core.disk_cache import digest_of_files, key_of
 from mdsd_study.report.provenance import commit
 from mdsd_study.report.results import Results, read_results
 from mdsd_study.tools.findings import findings, full_run
 from mdsd_study.tools.markup import add_provenance, fill_numbers
 from mdsd_study.tools.notebooks.execute import Place
-from mdsd_study.tools.notebooks.fingerprint import changed_parts, digest_of, digest_of_files, fingerprint, shared_parts
+from mdsd_study.tools.notebooks.fingerprint import changed_parts, fingerprint, shared_parts
 from mdsd_study.tools.notebooks.notebooks import Notebook, all_notebooks, read_notebook
 from mdsd_study.tools.notebooks.project import Project, ProjectError
 from mdsd_study.tools.pages import GENERATED
@@ -223,7 +224,7 @@ def stage_book(project: Project, profile: str) -> tuple[Facts, str]:
     _copy_mathjax(stage)
     content = digest_of_files(stage, (path for path in stage.rglob("*") if path.is_file()))
     config = _yaml(project.book / "_config.yml")
-    fingerprint = digest_of([content, facts.commit, facts.version, facts.repository, profile, _tools_digest(project)])
+    fingerprint = key_of(content, facts.commit, facts.version, facts.repository, profile, _tools_digest(project))
     for page in pages:
         page.write_text(page.read_text(encoding="utf-8").replace("[[date]]", facts.date), encoding="utf-8")
     (stage / "_config.yml").write_text(yaml.safe_dump(staged_config(config, facts), sort_keys=False), encoding="utf-8")

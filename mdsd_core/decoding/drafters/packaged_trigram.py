@@ -1,10 +1,8 @@
 """The trigram drafter without a file of the user's: counted on packaged text, in the target's tokens."""
 
-import os
-
 from mdsd_core.assets import ASSETS
 from mdsd_core.decoding.drafters.ngram import WittenBellTrigram
-from mdsd_core.disk_cache import cache_dir, key_of, package_digest
+from mdsd_core.disk_cache import cache_dir, in_one_step, key_of, package_digest
 from mdsd_core.models import LanguageModel, model_names
 from mdsd_core.models.packaged import GGUF_SHA256
 from mdsd_core.models.prompts import load_prompts
@@ -43,8 +41,6 @@ def trigram(target: LanguageModel, file: str = "") -> WittenBellTrigram:
     texts = [target.encode(prompt.text) for name in NGRAM_TEXTS for prompt in load_prompts(name)]
     model = WittenBellTrigram.fit(texts, target.vocab_size)
     if target.name in model_names():
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        part = kept.with_name(f".{os.getpid()}-{kept.name}")
-        model.save(part)
-        part.replace(kept)
+        with in_one_step(kept) as part:
+            model.save(part)
     return model

@@ -1,20 +1,13 @@
 """When is an executed notebook still good? When nothing it depends on has changed: by content, never by time stamps."""
 
-import hashlib
-import json
 import platform
 from pathlib import Path
 from typing import Any
 
-from mdsd_core.disk_cache import digest_of_files, sources_in
+from mdsd_core.disk_cache import digest_of_files, key_of, sources_in
 from mdsd_study.report.provenance import study_sources, versions
 from mdsd_study.tools.notebooks.notebooks import Notebook
 from mdsd_study.tools.notebooks.project import Project
-
-
-def digest_of(content: Any) -> str:
-    """SHA-256 of a JSON value."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _inputs(project: Project) -> list[Path]:
@@ -39,7 +32,7 @@ def shared_parts(project: Project) -> dict[str, str]:
         "mdsd_study": digest_of_files(root, study_sources(root)),
         "inputs": digest_of_files(root, _inputs(project)),
         "lock": digest_of_files(root, [path for path in (lock, root / "assets.lock") if path.exists()]),
-        "versions": digest_of({**versions(), "machine": platform.machine()}),
+        "versions": key_of({**versions(), "machine": platform.machine()}),
     }
 
 
@@ -50,7 +43,7 @@ def fingerprint(
 
     In the profiles ci and quick its own recorded full run is a part, if there is one: it is shown beside the live one.
     """
-    parts = {"notebook": digest_of(notebook.source()), "parameters": digest_of(parameters), **shared}
+    parts = {"notebook": key_of(notebook.source()), "parameters": key_of(parameters), **shared}
     full = project.reference / "full" / f"{notebook.name}.json"
     if parameters["profile"] != "full" and full.is_file():
         parts["full run"] = digest_of_files(project.root, [full])
