@@ -84,12 +84,12 @@ def scheme_family(scheme: str | Scheme | Family) -> Family:
             scheme = partial(_top_sampled, int(top[1]), top[2])
 
     def family(n: int) -> Scheme:
-        made = scheme if isinstance(scheme, Scheme) else scheme(n)
-        if made.drafts != n and dataclasses.is_dataclass(made) and hasattr(made, "n"):
-            made = dataclasses.replace(made, n=n)
-        if made.drafts != n:
-            raise ValueError(f"scheme {made.name} draws {made.drafts} drafts, but a node of the tree has {n} places")
-        return made
+        found = scheme if isinstance(scheme, Scheme) else scheme(n)
+        if found.drafts != n and dataclasses.is_dataclass(found) and hasattr(found, "n"):
+            found = dataclasses.replace(found, n=n)
+        if found.drafts != n:
+            raise ValueError(f"scheme {found.name} draws {found.drafts} drafts, but a node of the tree has {n} places")
+        return found
 
     return family
 

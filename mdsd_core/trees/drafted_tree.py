@@ -100,19 +100,19 @@ class DraftedTree:
         if row.size > len(places):
             raise ValueError(f"node {node} has {len(places)} places, got {row.size} drafts")
         self.drafts[node], self.schemes[node] = row, scheme
-        made: list[int] = []
+        new: list[int] = []
         for place, token in zip(places, row.tolist(), strict=False):
             if (node, token) in self._child:
                 continue
             self._child[node, token] = len(self)
-            made.append(len(self))
+            new.append(len(self))
             self.tokens.append(token)
             self.parents.append(node)
             self.depths.append(self.depths[node] + 1)
             self.places.append(place)
             self.drafts.append(np.empty(0, dtype=np.int64))
             self.schemes.append(None)
-        return made
+        return new
 
     def nodes_at(self, depth: int) -> Sequence[int]:
         """The nodes at `depth`, in order."""

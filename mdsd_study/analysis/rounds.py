@@ -27,7 +27,9 @@ from mdsd_core.distributions import SamplingParams, probabilities
 from mdsd_core.models import LanguageModel
 from mdsd_core.schemes.names import scheme_family
 from mdsd_core.trees.drafted_tree import DraftedTree
+from mdsd_core.trees.rules import tree_rule
 from mdsd_core.trees.shape import DraftTree
+from mdsd_core.verifiers import verifier
 from mdsd_study.analysis.acceptance_given_token import accepted_share, selected_share
 from mdsd_study.measure.teacher_forcing import Position, forced_logits, positions
 from mdsd_study.measure.texts import Continuation, prompt_stream
@@ -41,7 +43,7 @@ class RoundRule:
     Attributes
     ----------
     verifier : str
-        The verifier; "optimal" for the path rule.
+        The verifier; for the path rule one that selects a draft by the optimal plan.
     scheme : str
         A name in :data:`~mdsd_core.schemes.names.FAMILIES`.
     tree_rule : {"node", "path"}
@@ -58,10 +60,7 @@ class RoundRule:
     tree_rule: Literal["node", "path"] = "node"
 
     def __post_init__(self) -> None:
-        if self.tree_rule not in ("node", "path"):
-            raise ValueError(f"tree_rule must be 'node' or 'path', got {self.tree_rule!r}")
-        if self.tree_rule == "path" and self.verifier != "optimal":
-            raise ValueError(f"tree_rule 'path' takes verifier 'optimal' only, got {self.verifier!r}")
+        tree_rule(self.tree_rule, verifier(self.verifier))  # raises an error unless they go together
 
     def share(self, position: Position, draft: str, n: int, rng: np.random.Generator | None = None) -> float:
         """The accepted share (node) or the selected share (path) of a position's own token, with n drafts."""
