@@ -225,7 +225,7 @@ def draw_tokens(p: NDArray[np.float64], u: ArrayLike) -> NDArray[np.int64]:
     support = np.flatnonzero(p)
     running = np.cumsum(p[support])
     place = np.searchsorted(running, np.multiply(u, running[-1]), side="right")
-    return support[np.minimum(place, np.searchsorted(running, running[-1]))]  # at most the last one with mass
+    return support[np.minimum(place, support.size - 1)]  # a point among subnormal numbers may round to the end
 
 
 def draw_token(p: NDArray[np.float64], u: float) -> int:

@@ -83,6 +83,7 @@ def test_ties():
 def test_token_of_a_uniform():
     p = np.array([0.0, 0.25, 0.0, 0.75, 0.0])
     assert [draw_token(p, u) for u in (0.0, 0.2499, 0.25, 0.9, 1 - 2**-53)] == [1, 1, 3, 3, 3]
+    assert draw_token(np.array([0.0, 5e-324, 0.0]), 1 - 2**-53) == 1  # the point sought rounds to the end of the sum
     # running sums that stay below 1, or reach their end before the last token: a token without mass is never drawn
     for tail in (0.0, 1e-320):
         assert draw_token(np.array([0.1] * 9 + [0.0999999, tail]), 1 - 2**-53) == 9
