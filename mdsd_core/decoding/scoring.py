@@ -114,7 +114,7 @@ class CachedModel:
         make_cache: Callable[[], DynamicCache] = DynamicCache,
         probe: bool = True,
     ) -> None:
-        self.model = model  # what is called: perhaps the compiled form of
+        self.model = model  # as given, perhaps compiled: this is what is called
         model = uncompiled(model)
         self.window = check_model(model)
         config = model.config.get_text_config(decoder=True)
@@ -161,9 +161,9 @@ class CachedModel:
         size = max(counts)
         if size == 0:
             raise ValueError("blocks must hold at least one token")
-        tokens = torch.zeros((len(blocks), size), dtype=torch.long)
-        positions = torch.zeros((len(blocks), size), dtype=torch.long)
-        allowed = np.zeros((len(blocks), size, self._cache.width + size), dtype=bool)
+        tokens = torch.zeros((len(blocks), size), dtype=torch.long)  # [rows, size], padded at the left
+        positions = torch.zeros_like(tokens)
+        allowed = np.zeros((len(blocks), size, self._cache.width + size), dtype=bool)  # [rows, size, slots]
         for row, block in enumerate(blocks):
             first = size - counts[row]
             depths = self._extend(row, block)
@@ -171,9 +171,9 @@ class CachedModel:
                 tokens[row, first:] = torch.as_tensor(list(block.tokens))
                 positions[row, first:] = torch.as_tensor(depths) + self._cache.lengths[row]
             self._allow(allowed[row], row, counts[row])
-        mask = torch.zeros((len(blocks), 1, *allowed.shape[1:]), dtype=self._dtype)
+        mask = torch.zeros((len(blocks), 1, *allowed.shape[1:]), dtype=self._dtype)  # [rows, heads, size, slots]
         mask.masked_fill_(torch.from_numpy(~allowed)[:, None], -torch.inf)
-        scored = max(1, *(block.scored for block in blocks)) if len(blocks) > 1 else max(1, blocks[0].scored)
+        scored = max(1, max(block.scored for block in blocks))
         output = self.model(
             input_ids=tokens.to(self._device),
             attention_mask=mask.to(self._device),
@@ -183,7 +183,7 @@ class CachedModel:
             **({"logits_to_keep": scored} if self._trims_logits else {}),
         )
         self._cache.appended(counts, size)
-        logits = output.logits[..., : self.vocab_size]
+        logits = output.logits[..., : self.vocab_size]  # [rows, scored or more, V]
         return [logits[row, logits.shape[1] - block.scored :] for row, block in enumerate(blocks)]
 
     def _extend(self, row: int, block: Block) -> list[int]:

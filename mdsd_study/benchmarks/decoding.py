@@ -15,8 +15,8 @@ interleaved; given is the median of the ratios turn by turn (decoding without a 
 
 Like is compared with like: near the end of a text transformers asks the draft for no more tokens than can still be
 emitted, and so does ``trim=True``, the setting compared. With ``trim=False``, the default of ``generate``, the last
-round draws a whole tree, up to gamma draft passes of which nothing can be used: dear in a short text, little in a long
-one. It has a line of its own.
+round draws a whole tree, up to gamma draft passes of which nothing can be used. That costs much in a short text and
+little in a long one, and has a line of its own.
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """Drafters: where the draft distributions of a round come from.
 
-A drafter answers with *logits* at the nodes it is asked about; the loop warps them by the draft's own sampling
-parameters and draws the children by the scheme, so that the q in a verifier's ratio is always the distribution the
+A drafter answers with *logits* at the nodes it is asked about. The loop makes q of them with the draft's own sampling
+parameters and draws the children from this q by the scheme, so the verifier always sees the distribution that the
 drafts came from.
 
 Each drafter states its kind of proposal. ``sampled``: logits are those of a distribution q that drafts may be sampled

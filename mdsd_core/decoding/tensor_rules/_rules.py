@@ -14,7 +14,8 @@ from torch import Tensor
 from mdsd_core.decoding.tensor_rules._blocks import block_sums, draw, pick, without
 from mdsd_core.decoding.tensor_rules._nodes import Nodes
 
-Ruling = tuple[Tensor, Tensor]
+#: Tokens and uniforms used, both [B].
+Decided = tuple[Tensor, Tensor]
 
 #: Steps of the search for K-SEQ's rho where it cannot be asked whether they suffice. Any rho above the root is
 #: lossless, and after so many steps none is more than some units in the last place above it.
@@ -31,10 +32,11 @@ def draw_from(weights: Tensor, u: Tensor) -> Tensor:
     return draw(weights, block_sums(weights), u)
 
 
-def _target_if_empty(nodes: Nodes, u: Tensor, token: Tensor, last: Tensor, used: Tensor, open_: Tensor) -> Ruling:
-    """Mend an empty residual: the mass was lost to rounding, and the last draft judged was certain.
+def _target_if_empty(nodes: Nodes, u: Tensor, token: Tensor, last: Tensor, used: Tensor, open_: Tensor) -> Decided:
+    """The token where the residual is empty, as :meth:`mdsd_core.verifiers.node.Node.draw_from` has it.
 
-    Should the target give that draft nothing, the token is drawn from the target with one more uniform.
+    Its mass was lost to rounding, so the last draft judged was certain; should the target give that draft nothing, the
+    token is drawn from the target with one more uniform.
     """
     empty = open_ & (token < 0)
     certain = pick(nodes.p, last.clamp(min=0)) > 0.0
@@ -43,7 +45,7 @@ def _target_if_empty(nodes: Nodes, u: Tensor, token: Tensor, last: Tensor, used:
     return torch.where(empty, torch.where(certain, last, other), token), used + again
 
 
-def recursive_rejection(nodes: Nodes, u: Tensor, replacement: bool) -> Ruling:
+def recursive_rejection(nodes: Nodes, u: Tensor, replacement: bool) -> Decided:
     """RRS with or without replacement:
     :class:`mdsd_core.verifiers.recursive_rejection.with_replacement.RecursiveRejectionPlan`.
     """
@@ -76,13 +78,13 @@ def recursive_rejection(nodes: Nodes, u: Tensor, replacement: bool) -> Ruling:
     return torch.where(open_, left, token), used + open_
 
 
-def kseq(nodes: Nodes, u: Tensor) -> Ruling:
+def kseq(nodes: Nodes, u: Tensor) -> Decided:
     """K-SEQ: :class:`mdsd_core.verifiers.kseq.KSeqPlan`."""
     p, k = nodes.p, nodes.count
     w, w_sums = nodes.weights()
     total = w_sums.sum(dim=1)
     scale = nodes.p_sums.sum(dim=1) / torch.where(total > 0.0, total, 1.0)  # of w, so that it sums to what p sums to
-    rho, beta = solve_rho(nodes, w, scale)
+    rho, beta = _solve_rho(nodes, w, scale)
     token = torch.full_like(k, -1)
     used = torch.zeros_like(k)
     for j in range(nodes.sampled.shape[1]):
@@ -101,8 +103,12 @@ def kseq(nodes: Nodes, u: Tensor) -> Ruling:
     return torch.where(open_, drawn, token), used
 
 
-def solve_rho(nodes: Nodes, w: Tensor, scale: Tensor) -> Ruling:
-    """K-SEQ's rho (the upper end of a bracket of ``1 - (1 - beta)^k = rho beta``) and beta, both [B]."""
+def _solve_rho(nodes: Nodes, w: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
+    """K-SEQ's rho (the upper end of a bracket of ``1 - (1 - beta)^k = rho beta``) and beta, both [B].
+
+    The search of ``mdsd_core/verifiers/kseq.py``, with a fixed number of steps for all rows. That one stops where the
+    bracket is narrow enough, which a row here cannot know without waiting for the device.
+    """
     p, k = nodes.p, nodes.count
     mass = nodes.p_sums.sum(dim=1)
 
@@ -137,7 +143,7 @@ def solve_rho(nodes: Nodes, w: Tensor, scale: Tensor) -> Ruling:
     return high, torch.where(k > 0, within(high) / high, 0.0).clamp(max=1.0)
 
 
-def spechub(nodes: Nodes, u: Tensor) -> Ruling:
+def spechub(nodes: Nodes, u: Tensor) -> Decided:
     """SpecHub: :class:`mdsd_core.verifiers.spechub.SpecHubPlan`."""
     p, q = nodes.p, nodes.q
     w, w_sums = nodes.weights()
@@ -159,7 +165,7 @@ def spechub(nodes: Nodes, u: Tensor) -> Ruling:
     return torch.where(accepted, x, left), used
 
 
-def deterministic(nodes: Nodes, u: Tensor) -> Ruling:
+def deterministic(nodes: Nodes, u: Tensor) -> Decided:
     """Zero and renormalise: :class:`mdsd_core.verifiers.deterministic.ChildrenPlan`."""
     p, children = nodes.p, nodes.drafts
     token, used = torch.full_like(nodes.count, -1), torch.zeros_like(nodes.count)
@@ -177,13 +183,13 @@ def deterministic(nodes: Nodes, u: Tensor) -> Ruling:
     return torch.where(open_, draw(p, sums, pick(u, used), gone=children), token), used + open_
 
 
-def token_matching(nodes: Nodes, u: Tensor) -> Ruling:
+def token_matching(nodes: Nodes, u: Tensor) -> Decided:
     """One draw from p for all drafts: :class:`mdsd_core.verifiers.token_matching.TokenMatchingPlan`."""
     return draw(nodes.p, nodes.p_sums, u[:, 0]), torch.ones_like(nodes.count)
 
 
 #: The rules that run on tensors.
-RULES: dict[str, Callable[[Nodes, Tensor], Ruling]] = {
+RULES: dict[str, Callable[[Nodes, Tensor], Decided]] = {
     "rrs": lambda nodes, u: recursive_rejection(nodes, u, replacement=True),
     "rrs_without": lambda nodes, u: recursive_rejection(nodes, u, replacement=False),
     "kseq": kseq,
