@@ -1,5 +1,6 @@
 """Pairs of language models by name: the packaged SmolLM2 and its drafts, any pair of a hub or folder, tiny random ones.
 
+>>> from mdsd_core.models import load_pair
 >>> pair = load_pair("tiny-random", "tiny-random-draft")
 >>> pair.target.encode("ab"), pair.vocab_size
 ([97, 98], 257)
