@@ -128,6 +128,13 @@ DECODING = [
         tests=f"{FAULTS}::TestVocabularyAndProcessors",
     ),
     mutation(
+        "settings: a rule that is not lossless is taken",
+        "decoding/settings.py",
+        "            self.rule.check(scheme)\n",
+        "            pass\n",
+        tests=f"{GENERATE}::test_a_rule_that_is_not_lossless_is_refused_before_any_pass",
+    ),
+    mutation(
         "loop: drafts go beyond the context",
         "decoding/loop.py",
         "depth = min(depth, limit - len(request.tokens))",

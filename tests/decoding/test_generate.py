@@ -2,6 +2,7 @@
 
 import io
 import sys
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -12,11 +13,13 @@ from mdsd_core.decoding.drafters.base import ModelDrafter
 from mdsd_core.decoding.drafters.lookup import PromptLookup
 from mdsd_core.decoding.drafters.ngram import NGramDrafter, WittenBellTrigram
 from mdsd_core.decoding.generate import generate, streams
+from mdsd_core.decoding.settings import LoopSettings
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import skip_layers
 from mdsd_core.schemes import TopThenSampled, WithReplacement
+from mdsd_core.trees.rules import tree_rule
 from mdsd_core.trees.shape import EAGLE, DraftTree
-from mdsd_core.verifiers import UnsupportedScheme
+from mdsd_core.verifiers import UnsupportedScheme, verifier
 from tests.decoding.tiny import CONTEXT, GuidedDrafter, V, cached, model, plain_greedy
 
 PROMPTS = [[1, 2, 3], [4], [5, 6, 7, 8, 9, 10, 11], [3, 3]]
@@ -253,6 +256,14 @@ def test_a_rule_that_is_not_lossless_is_refused_before_any_pass():
     with pytest.raises(UnsupportedScheme, match=r"'rrs' is not lossless .*these verifiers are: .*rrs_without"):
         generate(scorer, ModelDrafter(cached(seed=1)), [[1]], (2,), scheme="without_replacement", verifier="rrs")
     assert scorer.cached(0) == 0
+
+
+def test_settings_are_checked_when_made_and_then_fixed():
+    settings = LoopSettings(DraftTree.chain(2), WithReplacement, tree_rule("node", verifier("rrs")))
+    with pytest.raises(FrozenInstanceError):
+        settings.trim = True
+    with pytest.raises(UnsupportedScheme, match="'rrs_without' is not lossless"):
+        replace(settings, rule=tree_rule("node", verifier("rrs_without")))
 
 
 @pytest.mark.parametrize(("target", "drafter"), [("smollm2-135m", None), (model(), "tiny-random-draft"), (7, None)])
