@@ -42,7 +42,7 @@ def digest_of_files(root: Path, paths: Iterable[Path]) -> str:
 
 
 def key_of(*content: Any) -> str:
-    """What is kept is named by this: a digest of all that it depends on, ready for JSON.
+    """The name of what is kept: a digest of all that it depends on, ready for JSON.
 
     >>> key_of({"a": 1, "b": (2, 3)}) == key_of({"b": [2, 3], "a": 1})
     True
@@ -85,3 +85,22 @@ def package_digest() -> str:
     True
     """
     return digest_of_files(PACKAGE, sources_in(PACKAGE))
+
+
+@contextmanager
+def in_one_step(path: Path) -> Iterator[Path]:
+    """Where to write what is to stand at `path` once it is complete: a reader never sees half a file.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "a" / "b.txt"
+    >>> with in_one_step(path) as part:
+    ...     _ = part.write_text("all of it")
+    ...     path.exists()
+    False
+    >>> path.read_text()
+    'all of it'
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    yield part
+    part.replace(path)

@@ -103,7 +103,7 @@ class Store:
 
     def write(self, one: Slice, prompt: str, rows: pa.Table) -> None:
         """Keep the rows of a prompt and slice, in one step."""
-        with in_one_step(self.path_of(one, prompt)) as part:
+        with disk_cache.in_one_step(self.path_of(one, prompt)) as part:
             pq.write_table(rows, part)
 
     def texts(self, job: DrawJob) -> list[Continuation] | None:
@@ -128,7 +128,7 @@ class Store:
     def gather(self, finished: Iterable[tuple[Slice, str]]) -> Path:
         """Write ``table.parquet`` from the files of prompts and slices, one after the other; returns its path."""
         path = self.folder / "table.parquet"
-        with in_one_step(path) as part, pq.ParquetWriter(part, SCHEMA) as writer:
+        with disk_cache.in_one_step(path) as part, pq.ParquetWriter(part, SCHEMA) as writer:
             for one, prompt in finished:
                 writer.write_table(pq.read_table(self.path_of(one, prompt), schema=SCHEMA))
         return path

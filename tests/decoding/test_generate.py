@@ -240,7 +240,7 @@ def test_seeds():
         ({"prompts": [[1] * CONTEXT]}, "no room in a context"),
         ({"max_new_tokens": 0}, "max_new_tokens"),
         ({"tree_rule": "magic"}, "tree_rule must be one of"),
-        ({"tree_rule": "path"}, "'optimal' only"),
+        ({"tree_rule": "path"}, "takes a verifier that selects one draft"),
         ({"scheme": "magic"}, "scheme must be one of"),
         ({"tree": (0,)}, "branching"),
     ],
@@ -259,7 +259,7 @@ def test_a_rule_that_is_not_lossless_is_refused_before_any_pass():
 
 
 def test_settings_are_checked_when_made_and_then_fixed():
-    settings = LoopSettings(DraftTree.chain(2), WithReplacement, tree_rule("node", verifier("rrs")))
+    settings = LoopSettings(DraftTree.from_branching((2,)), WithReplacement, tree_rule("node", verifier("rrs")))
     with pytest.raises(FrozenInstanceError):
         settings.trim = True
     with pytest.raises(UnsupportedScheme, match="'rrs_without' is not lossless"):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,12 +132,12 @@ class WittenBellTrigram:
             p *= token.size / total
             p[token] += count / total
 
-    def save(self, path: str | Path) -> None:
-        """Write the counts to a compressed ``.npz`` file."""
+    def save(self, file: str | Path | IO[bytes]) -> None:
+        """Write the counts to a compressed ``.npz`` file, by its path or opened for writing."""
         arrays: dict[str, Any] = {"unigram": self.unigram}
         for name, table in (("bigram", self.bigram), ("trigram", self.trigram)):
             arrays |= {f"{name}_{field}": array for field, array in vars(table).items()}
-        np.savez_compressed(path, **arrays)
+        np.savez_compressed(file, **arrays)
 
     @classmethod
     def of_file(cls, path: str | Path, encode: Callable[[str], Sequence[int]], vocab_size: int) -> "WittenBellTrigram":

@@ -41,6 +41,6 @@ def trigram(target: LanguageModel, file: str = "") -> WittenBellTrigram:
     texts = [target.encode(prompt.text) for name in NGRAM_TEXTS for prompt in load_prompts(name)]
     model = WittenBellTrigram.fit(texts, target.vocab_size)
     if target.name in model_names():
-        with in_one_step(kept) as part:
-            model.save(part)
+        with in_one_step(kept) as part, part.open("wb") as counts:
+            model.save(counts)
     return model
