@@ -8,12 +8,10 @@ kept of a prompt is counts: the figures of :mod:`mdsd_core.decoding.metrics` and
 import dataclasses
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mdsd_core.decoding.drafters.base import Drafter
 from mdsd_core.decoding.generate import generate
@@ -22,7 +20,8 @@ from mdsd_core.decoding.scoring import Scorer
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import LanguageModel
 from mdsd_core.models.prompts import Prompt
-from mdsd_study.report.provenance import code_digest
+from mdsd_study.report.provenance import code_digest, key_of
+from mdsd_study.report.results import write_json
 from mdsd_study.statistics import Interval, bootstrap_ratio
 
 #: The kinds of work that a round's time is split into.
@@ -127,56 +126,11 @@ class PromptRun:
         return cls(key, visits, emitted, metrics.draft_calls, {**seconds, "wall": wall, "processor": processor})
 
     @classmethod
-    def from_json(cls, content: dict[str, Any]) -> "PromptRun":
-        """Read what ``dataclasses.asdict`` made."""
+    def read(cls, path: Path) -> "PromptRun":
+        """Read a file that holds the fields as JSON."""
+        content = json.loads(path.read_text(encoding="utf-8"))
         visits = tuple(tuple((int(n), int(i)) for n, i in row) for row in content["visits"])
         return cls(content["key"], visits, content["emitted"], content["draft_calls"], dict(content["seconds"]))
-
-
-class RunStore:
-    """Finished prompts in a file, one a line: a run that was killed goes on where it stopped.
-
-    Parameters
-    ----------
-    path : path
-        Made when the first prompt is finished. A last line that a kill cut short is ignored, and mended by the next.
-
-    Examples
-    --------
-    >>> from tempfile import mkdtemp
-    >>> store = RunStore(Path(mkdtemp()) / "runs.jsonl")
-    >>> store.put("a", PromptRun("toy/0", (((2, -1),),), 1, 1, {"wall": 0.5}))
-    >>> RunStore(store.path).get("a", "toy/0").rounds
-    1
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._known: dict[tuple[str, str], PromptRun] = {}
-        if path.is_file():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                try:
-                    content = json.loads(line)
-                    run = PromptRun.from_json(content["run"])
-                except (json.JSONDecodeError, KeyError):
-                    continue
-                self._known[content["settings"], run.key] = run
-
-    def get(self, settings: str, key: str) -> PromptRun | None:
-        """The stored run of a prompt, if there is one."""
-        return self._known.get((settings, key))
-
-    def put(self, settings: str, run: PromptRun) -> None:
-        """Add a finished prompt; it is on the disk when this returns."""
-        self._known[settings, run.key] = run
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        line = json.dumps({"settings": settings, "run": dataclasses.asdict(run)}, separators=(",", ":"))
-        with self.path.open("a+", encoding="utf-8") as file:
-            file.seek(0, os.SEEK_END)
-            torn = file.tell() > 0 and not self.path.read_bytes().endswith(b"\n")
-            file.write(("\n" if torn else "") + line + "\n")
-            file.flush()
-            os.fsync(file.fileno())
 
 
 def prompt_seed(seed: int, key: str) -> int:
@@ -198,7 +152,7 @@ def decode_prompts(
     max_new_tokens: int,
     seed: int = 0,
     batch_size: int = 1,
-    store: RunStore | None = None,
+    store: Path | None = None,
     say: Callable[[str], None] | None = None,
 ) -> list[PromptRun]:
     """Decode prompts by one configuration.
@@ -221,9 +175,9 @@ def decode_prompts(
         Of the experiment.
     batch_size : int
         Prompts decoded together. Times mean something with 1 only.
-    store : RunStore, optional
-        Where finished prompts are kept, and looked up. What other code made (another source of the package, other
-        installed versions) is not found.
+    store : path, optional
+        A folder in which finished prompts are kept, a file each, and looked up: a run that was killed goes on where it
+        stopped. What other code made (another source of the packages, other installed versions) is not found.
     say : callable, optional
         Called with a line for each configuration that has prompts to run.
 
@@ -241,10 +195,12 @@ def decode_prompts(
     >>> decode_prompts(target, as_scorer(target), None, plain, [prompt], max_new_tokens=3)[0].rounds
     3
     """
-    code = code_digest() if store is not None else ""
-    settings = json.dumps([code, dataclasses.asdict(configuration), target.name, max_new_tokens, seed, batch_size])
-    found = {p.key: store.get(settings, p.key) if store is not None else None for p in prompts}
-    missing = [p for p in prompts if found[p.key] is None]
+    files = {}
+    if store is not None:
+        settings = (code_digest(), dataclasses.asdict(configuration), target.name, max_new_tokens, seed, batch_size)
+        files = {p.key: store / f"{key_of(*settings, p.key)}.json" for p in prompts}
+    found = {key: PromptRun.read(path) for key, path in files.items() if path.is_file()}
+    missing = [p for p in prompts if p.key not in found]
     if missing and say is not None:
         say(f"{configuration.label}: {len(missing)} prompts to run, {len(prompts) - len(missing)} done")
     draft_sampling = (
@@ -269,11 +225,10 @@ def decode_prompts(
         )
         wall, processor = time.perf_counter() - started, time.process_time() - began
         for index, prompt in enumerate(part):
-            done = PromptRun.of(prompt.key, index, result.metrics, wall, processor)
-            found[prompt.key] = done
-            if store is not None:
-                store.put(settings, done)
-    return [run for p in prompts if (run := found[p.key]) is not None]
+            found[prompt.key] = PromptRun.of(prompt.key, index, result.metrics, wall, processor)
+            if files:
+                write_json(files[prompt.key], dataclasses.asdict(found[prompt.key]))
+    return [found[p.key] for p in prompts]
 
 
 def block_efficiency(runs: Sequence[PromptRun], *, seed: int = 0, level: float = 0.95) -> Interval:

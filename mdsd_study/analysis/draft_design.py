@@ -82,22 +82,23 @@ def arm_rates(p: ArrayLike, q: ArrayLike, arms: Sequence[Arm]) -> NDArray[np.flo
     return np.array([optimal_acceptance(p, drawn_from[arm.beta], arm.scheme).rate for arm in arms])
 
 
-class FollowTheLeader:
-    """Choose, step by step, the arm that has earned most so far.
+def follow(rewards: ArrayLike, *, start: int = 0, groups: ArrayLike | None = None) -> NDArray[np.int64]:
+    """Choose, step by step, the arm that has earned most so far ("follow the leader").
 
     Parameters
     ----------
-    arms : int
-        How many arms there are, >= 1.
+    rewards : array_like, shape (T, K)
+        What each of K arms earns, or would have earned, at each of T steps.
     start : int
         The arm before anything was seen; afterwards it wins ties, and then the lowest index does.
+    groups : array_like of int, shape (T,), optional
+        A leader of its own for each group, such as the range that the entropy of q falls in. What the groups are made
+        from must be known before the step.
 
-    Attributes
-    ----------
-    choice : int
-        The arm for the next step.
-    totals : ndarray of float64, shape (arms,)
-        What each arm has earned, or would have.
+    Returns
+    -------
+    ndarray of int64, shape (T,)
+        The arm of each step; it depends on earlier rows only.
 
     Notes
     -----
@@ -112,68 +113,22 @@ class FollowTheLeader:
 
     Examples
     --------
-    >>> leader = FollowTheLeader(2, start=1)
-    >>> chosen = []
-    >>> for rewards in ([0.9, 0.6], [0.5, 0.7], [0.8, 0.9]):
-    ...     chosen.append(leader.choice)
-    ...     leader.observe(rewards)
-    >>> chosen, leader.totals
-    ([1, 0, 0], array([2.2, 2.2]))
-    """
-
-    def __init__(self, arms: int, start: int = 0) -> None:
-        check_count("arms", arms)
-        if not 0 <= start < arms:
-            raise ValueError(f"start must be an arm, 0 to {arms - 1}, got {start}")
-        self.start = int(start)
-        self.totals = np.zeros(arms)
-
-    @property
-    def choice(self) -> int:
-        """The arm for the next step."""
-        leader = int(np.argmax(self.totals))
-        return self.start if self.totals[self.start] >= self.totals[leader] else leader
-
-    def observe(self, rewards: ArrayLike) -> None:
-        """Take in what every arm earned (or would have) in the step that is over."""
-        array = np.asarray(rewards, dtype=np.float64)
-        if array.shape != self.totals.shape or not np.isfinite(array).all():
-            raise ValueError(f"rewards must be {self.totals.size} finite numbers, got {array.tolist()}")
-        self.totals += array
-
-
-def follow(rewards: ArrayLike, *, start: int = 0, groups: ArrayLike | None = None) -> NDArray[np.int64]:
-    """What :class:`FollowTheLeader` chooses along a stream.
-
-    Parameters
-    ----------
-    rewards : array_like, shape (T, K)
-        What each of K arms earns at each of T steps.
-    start : int
-        The arm before anything was seen.
-    groups : array_like of int, shape (T,), optional
-        A leader of its own for each group, such as the range that the entropy of q falls in. What the groups are made
-        from must be known before the step.
-
-    Returns
-    -------
-    ndarray of int64, shape (T,)
-        The arm of each step; it depends on earlier rows only.
-
-    Examples
-    --------
     >>> follow([[0.9, 0.6], [0.5, 0.7], [0.8, 0.9]], start=1)
     array([1, 0, 0])
     """
     table = _rewards(rewards)
+    if not 0 <= start < table.shape[1]:
+        raise ValueError(f"start must be an arm, 0 to {table.shape[1] - 1}, got {start}")
     of_step = np.zeros(len(table), dtype=np.int64) if groups is None else np.asarray(groups)
     if of_step.shape != (len(table),):
         raise ValueError(f"groups must have one entry a step, got shape {of_step.shape} for {len(table)} steps")
-    leaders = {group: FollowTheLeader(table.shape[1], start) for group in np.unique(of_step).tolist()}
     chosen = np.empty(len(table), dtype=np.int64)
-    for step, (row, group) in enumerate(zip(table, of_step.tolist(), strict=True)):
-        chosen[step] = leaders[group].choice
-        leaders[group].observe(row)
+    for group in np.unique(of_step):
+        steps = np.flatnonzero(of_step == group)
+        before = np.zeros((steps.size, table.shape[1]))  # what each arm has earned before each step
+        np.cumsum(table[steps[:-1]], axis=0, out=before[1:])
+        leads = before[:, start] >= before.max(axis=1)
+        chosen[steps] = np.where(leads, start, before.argmax(axis=1))
     return chosen
 
 

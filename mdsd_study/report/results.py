@@ -40,20 +40,20 @@ class Value:
     value : number, bool, str, or a (nested) list of them
     kind : str
         ``exact``, ``estimate`` or ``timing``.
-    tolerance : dict or None
-        ``{"atol": a, "rtol": r}`` (equal if ``|x - reference| <= a + r |reference|``), ``{"overlap": True}`` (the two
-        intervals must overlap), or None for a timing.
     interval : pair of (lists of) float or None
         Lower and upper end, for an estimate.
     level : float or None
         The coverage that the interval aims at.
+    tolerance : dict or None
+        ``{"atol": a, "rtol": r}`` (equal if ``|x - reference| <= a + r |reference|``), ``{"overlap": True}`` (the two
+        intervals must overlap), or None for a timing.
     """
 
     value: Any
     kind: str
-    tolerance: dict[str, Any] | None = None
     interval: tuple[Any, Any] | None = None
     level: float | None = None
+    tolerance: dict[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The entry as it stands in the file: only the fields that say something.
@@ -61,12 +61,7 @@ class Value:
         >>> exact(3, atol=0).as_json()
         {'value': 3, 'kind': 'exact', 'tolerance': {'atol': 0.0, 'rtol': 0.0}}
         """
-        entry: dict[str, Any] = {"value": self.value, "kind": self.kind}
-        if self.interval is not None:
-            entry |= {"interval": list(self.interval), "level": self.level}
-        if self.tolerance is not None:
-            entry["tolerance"] = self.tolerance
-        return entry
+        return {name: value for name, value in vars(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -98,14 +93,8 @@ class Results:
         >>> Results("x", "ci", {}, {"n": exact(1, atol=0)}).as_json()["format"]
         1
         """
-        return {
-            "format": FORMAT,
-            "name": self.name,
-            "profile": self.profile,
-            "parameters": self.parameters,
-            "values": {key: value.as_json() for key, value in self.values.items()},
-            "made": self.made,
-        }
+        values = {key: value.as_json() for key, value in self.values.items()}
+        return {"format": FORMAT, **vars(self), "values": values}
 
 
 def _plain(x: Any, what: str) -> Any:
@@ -144,7 +133,7 @@ def exact(value: Any, *, atol: float, rtol: float = 0.0) -> Value:
     >>> exact(0.75, atol=1e-9).value
     0.75
     """
-    return Value(_plain(value, "value"), "exact", _tolerance(atol, rtol))
+    return Value(_plain(value, "value"), "exact", tolerance=_tolerance(atol, rtol))
 
 
 def estimate(
@@ -186,7 +175,7 @@ def estimate(
         raise ValueError("give either atol (same contexts on every machine) or overlap=True (drawn anew), not both")
     _check_interval(value, low, high)
     tolerance = {"overlap": True} if atol is None else _tolerance(atol, rtol)
-    return Value(value, "estimate", tolerance, (low, high), float(level))
+    return Value(value, "estimate", (low, high), float(level), tolerance)
 
 
 def _check_interval(value: Any, low: Any, high: Any) -> None:
@@ -317,4 +306,4 @@ def _read_value(entry: Mapping[str, Any], where: str) -> Value:
     interval = entry.get("interval")
     if (interval is None) == (kind == "estimate"):
         raise ValueError(f"{where} is {kind} and has the interval {interval}")
-    return Value(entry["value"], kind, tolerance, tuple(interval) if interval else None, entry.get("level"))
+    return Value(entry["value"], kind, tuple(interval) if interval else None, entry.get("level"), tolerance)

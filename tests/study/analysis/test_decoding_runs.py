@@ -14,7 +14,6 @@ from mdsd_core.models.prompts import Prompt
 from mdsd_study.analysis import decoding_runs
 from mdsd_study.analysis.decoding_runs import (
     Configuration,
-    RunStore,
     block_efficiency,
     decode_prompts,
     prompt_seed,
@@ -62,28 +61,28 @@ def test_neither_order_nor_batch_changes_a_text(setup):
 def test_finished_prompts_are_not_run_again_after_a_kill(setup, tmp_path, monkeypatch):
     target, scorer, drafter = setup
     whole = decode_prompts(target, scorer, drafter, CONFIGURATION, PROMPTS, max_new_tokens=8)
-    store, path = RunStore(tmp_path / "runs.jsonl"), tmp_path / "runs.jsonl"
-    decode_prompts(target, scorer, drafter, CONFIGURATION, PROMPTS[:2], max_new_tokens=8, store=store)
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(lines[0] + lines[1][: len(lines[1]) // 2])  # killed while it wrote the second prompt
+    store = tmp_path / "runs"
+    decode_prompts(target, scorer, drafter, CONFIGURATION, PROMPTS[:1], max_new_tokens=8, store=store)
+    (kept,) = store.iterdir()
+    kept.with_name(f".{kept.name}.1").write_text(kept.read_text()[:20])  # killed while it wrote the second prompt
 
     calls = []
     real = decoding_runs.generate
     monkeypatch.setattr(decoding_runs, "generate", lambda *a, **k: calls.append(a[2]) or real(*a, **k))
     said = []
     again = decode_prompts(
-        target, scorer, drafter, CONFIGURATION, PROMPTS, max_new_tokens=8, store=RunStore(path), say=said.append
+        target, scorer, drafter, CONFIGURATION, PROMPTS, max_new_tokens=8, store=store, say=said.append
     )
     assert counts(again) == counts(whole)
     assert len(calls) == 2
     assert said == [f"{CONFIGURATION.label}: 2 prompts to run, 1 done"]
     assert counts(
-        decode_prompts(target, scorer, drafter, CONFIGURATION, PROMPTS, max_new_tokens=8, store=RunStore(path))
+        decode_prompts(target, scorer, drafter, CONFIGURATION, PROMPTS, max_new_tokens=8, store=store)
     ) == counts(whole)
     assert len(calls) == 2
     # another setting is another run
     decode_prompts(target, scorer, drafter, dataclasses.replace(CONFIGURATION, tree="2"), PROMPTS[:1], max_new_tokens=8,
-             store=RunStore(path))  # fmt: skip
+             store=store)  # fmt: skip
     assert len(calls) == 3
 
 

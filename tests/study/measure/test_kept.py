@@ -139,7 +139,7 @@ def test_texts_counts_and_runs_are_not_those_of_other_code(root, tmp_path, monke
     target = load_model("tiny-random")
     prompt, cell = Prompt("toy", "0", "the cat", False, "MIT", True), decoding_runs.Configuration("none", "none")
     monkeypatch.setattr(packaged_trigram, "load_prompts", lambda name: [prompt])
-    scorer, store = as_scorer(target), decoding_runs.RunStore(tmp_path / "runs.jsonl")
+    scorer, store = as_scorer(target), tmp_path / "runs"
     drawn, ran = [], []
     draw, generate = stored_texts.draw_continuations, decoding_runs.generate
     monkeypatch.setattr(stored_texts, "draw_continuations", lambda *a, **k: drawn.append(1) or draw(*a, **k))
