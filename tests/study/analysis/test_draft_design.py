@@ -15,7 +15,6 @@ from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import verifier
 from mdsd_study.analysis.draft_design import (
     Arm,
-    FollowTheLeader,
     arm_rates,
     best_joint_law,
     follow,
@@ -74,11 +73,7 @@ def test_the_choice_depends_on_the_past_only():
 
 
 def test_start_wins_ties_then_the_lowest():
-    leader = FollowTheLeader(3, start=1)
-    leader.observe([0.5, 0.5, 0.5])
-    assert leader.choice == 1
-    leader.observe([0.5, 0.0, 0.5])
-    assert leader.choice == 0
+    assert follow([[0.5, 0.5, 0.5], [0.5, 0.0, 0.5], [0.0, 0.0, 0.0]], start=1).tolist() == [1, 1, 0]
 
 
 def test_regret_stays_below_the_bound_on_any_stream():
@@ -175,9 +170,9 @@ def test_the_best_joint_law_is_attained_by_a_law():
 
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match="start must be an arm"):
-        FollowTheLeader(2, start=2)
-    with pytest.raises(ValueError, match="rewards must be 2 finite numbers"):
-        FollowTheLeader(2).observe([0.1, np.nan])
+        follow([[0.1, 0.2]], start=2)
+    with pytest.raises(ValueError, match="rewards must be a finite table"):
+        follow([[0.1, np.nan]])
     with pytest.raises(ValueError, match="rewards must be a finite table"):
         follow([0.1, 0.2])
     with pytest.raises(ValueError, match="chances must be 3 probabilities"):
