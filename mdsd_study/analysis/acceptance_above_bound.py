@@ -182,11 +182,11 @@ def chance_above(acceptances: ArrayLike, bound: float, *, rounds: int = 1) -> fl
     Parameters
     ----------
     acceptances : array_like, shape (N,)
-        The acceptance probability at each of N contexts, in [0, 1].
+        The acceptance probability at each of N positions, in [0, 1].
     bound : float
         What the counted rate is compared with; in [0, 1].
     rounds : int
-        Independent rounds at each context; ``N * rounds`` rounds are counted.
+        Independent rounds at each position; ``N * rounds`` rounds are counted.
 
     Returns
     -------

@@ -3,7 +3,7 @@
 An *arm* is a draft-sampling scheme applied to ``q^beta``: the draft distribution at another temperature. Whatever is
 drawn from, a verifier that is told so emits the target's law; so a decoder may choose the arm of each step as it likes,
 **as long as the choice depends on the past and on q only**, never on the p of the step. What an arm is worth at a
-context is its optimal acceptance rate, and that is known to the decoder once the step is over, for all arms at once.
+position is its optimal acceptance rate, and that is known to the decoder once the step is over, for all arms at once.
 """
 
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ def tempered(q: ArrayLike, beta: float) -> NDArray[np.float64]:
 
 
 def arm_rates(p: ArrayLike, q: ArrayLike, arms: Sequence[Arm]) -> NDArray[np.float64]:
-    """The optimal acceptance rate of each arm at one context, shape [len(arms)]; each beta is applied once.
+    """The optimal acceptance rate of each arm at one position, shape [len(arms)]; each beta is applied once.
 
     >>> from mdsd_core.schemes import WithReplacement
     >>> arm_rates([0.8, 0.2], [0.6, 0.4], [Arm(WithReplacement(1)), Arm(WithReplacement(1), 3.0)]).round(4)

@@ -166,9 +166,9 @@ def closed_share(reached: ArrayLike, start: ArrayLike, bound: ArrayLike, prompts
     Parameters
     ----------
     reached, start, bound : array_like, shape (N,)
-        Acceptances at the same contexts: of the better rule, of the rule it is compared with, and the optimal rate.
+        Acceptances at the same positions: of the better rule, of the rule it is compared with, and the optimal rate.
     prompts : sequence of str, length N
-        Which prompt each context belongs to.
+        Which prompt each position belongs to.
 
     Returns
     -------

@@ -264,7 +264,7 @@ class ShareTable:
 def drafted_positions(
     target: LanguageModel,
     drafter: Drafter,
-    contexts: Iterable[Continuation],
+    texts: Iterable[Continuation],
     params: SamplingParams,
     draft_params: SamplingParams,
     *,
@@ -274,7 +274,7 @@ def drafted_positions(
 
     Parameters
     ----------
-    target, contexts, params, draft_params
+    target, texts, params, draft_params
         As there.
     drafter : Drafter
         Asked about the root of a tree at every position.
@@ -296,23 +296,23 @@ def drafted_positions(
     [2, 1, 2]
     """
     shape = DraftTree.from_branching((most,))
-    for context in contexts:
-        rows = forced_logits(target, context)
+    for text in texts:
+        rows = forced_logits(target, text)
         drafter.start(1)
-        for index, token in enumerate(context.tokens):
-            past = [*context.prompt, *context.tokens[:index]]
+        for index, token in enumerate(text.tokens):
+            past = [*text.prompt, *text.tokens[:index]]
             drafter.begin([past])
             logits = drafter.propose([DraftedTree(shape, past[-1])], [[0]])[0][0]
             drafter.forget()
             p = probabilities(rows[index], params, vocab_size=target.vocab_size, name="target logits")
             q = {} if logits is None else {"draft": probabilities(logits, draft_params, name="draft logits")}
-            yield Position(context.key, index, token, p, q)
+            yield Position(text.key, index, token, p, q)
 
 
 def shares_of_texts(
     target: LanguageModel,
     draft: LanguageModel | Drafter,
-    contexts: Iterable[Continuation],
+    texts: Iterable[Continuation],
     cells: Iterable[tuple[RoundRule, Sequence[int]]],
     params: SamplingParams,
     draft_params: SamplingParams | None = None,
@@ -328,7 +328,7 @@ def shares_of_texts(
         Gives p.
     draft : LanguageModel or Drafter
         Gives q: a model, or a drafter without one.
-    contexts : iterable of Continuation
+    texts : iterable of Continuation
         Drawn from the target with `params`: the expectations are those of runs with these settings only then.
     cells : iterable of (RoundRule, sequence of int)
         What is to be evaluated: rules, and the numbers of drafts by depth.
@@ -357,9 +357,9 @@ def shares_of_texts(
     if draft_params is None:
         plain = isinstance(draft, Drafter) and draft.proposal == "deterministic"
         draft_params = SamplingParams() if plain else params
-    for context in contexts:
-        text = Continuation(context.key, context.prompt, context.tokens[:tokens])
-        rng = prompt_stream(seed, context.key)
+    for whole in texts:
+        text = Continuation(whole.key, whole.prompt, whole.tokens[:tokens])
+        rng = prompt_stream(seed, text.key)
         if isinstance(draft, Drafter):
             most = max(n for _, branching in cells for n in branching)
             found = drafted_positions(target, draft, [text], params, draft_params, most=most)

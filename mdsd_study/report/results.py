@@ -4,7 +4,7 @@ A notebook ends with ``write_results(...)``; the book's prose, ``make check`` an
 Every value is made by one of three functions, so that an estimate is never taken for exact and a timing is never
 compared:
 
-* :func:`exact`: no sampling noise, given the contexts it was measured on;
+* :func:`exact`: no sampling noise, given the texts it was measured on;
 * :func:`estimate`: a figure with an interval;
 * :func:`timing`: seconds, ratios of speed and the like; recorded, never compared.
 
@@ -120,7 +120,7 @@ def _tolerance(atol: float, rtol: float) -> dict[str, float]:
 
 
 def exact(value: Any, *, atol: float, rtol: float = 0.0) -> Value:
-    """A value without sampling noise, given its contexts.
+    """A value without sampling noise, given its texts.
 
     Parameters
     ----------
@@ -156,9 +156,9 @@ def estimate(
     level : float, in (0, 1)
         The coverage that the interval aims at.
     atol, rtol : float, >= 0
-        For the same contexts and seeds: how far the value and both ends may differ in a later run.
+        For the same texts and seeds: how far the value and both ends may differ in a later run.
     overlap : bool
-        For contexts drawn anew on every machine: the two intervals must overlap; give no `atol` then.
+        For texts drawn anew on every machine: the two intervals must overlap; give no `atol` then.
 
     >>> estimate(0.7, (0.68, 0.72), atol=1e-4).interval
     (0.68, 0.72)
@@ -172,7 +172,7 @@ def estimate(
     if not 0 < level < 1:
         raise ValueError(f"level must lie in (0, 1), got {level}")
     if overlap == (atol is not None):
-        raise ValueError("give either atol (same contexts on every machine) or overlap=True (drawn anew), not both")
+        raise ValueError("give either atol (same texts on every machine) or overlap=True (drawn anew), not both")
     _check_interval(value, low, high)
     tolerance = {"overlap": True} if atol is None else _tolerance(atol, rtol)
     return Value(value, "estimate", (low, high), float(level), tolerance)

@@ -60,7 +60,7 @@ def compare_rules(
     *,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Differences of two rules at the same contexts, cell by cell, with Holm's correction over the whole table.
+    """Differences of two rules at the same positions, cell by cell, with Holm's correction over the whole table.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def compare_rules(
         for first, second in comparisons:
             a, b = values_of(cell, first), values_of(cell, second)
             if not a.index.equals(b.index):
-                raise ValueError(f"{first} and {second} were not measured at the same contexts of {key}")
+                raise ValueError(f"{first} and {second} were not measured at the same positions of {key}")
             prompts = a.index.get_level_values(0).tolist()
             found = bootstrap_difference(a.to_numpy(), b.to_numpy(), prompts, seed=seed)
             rows.append(

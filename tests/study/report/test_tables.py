@@ -1,4 +1,4 @@
-"""Tables of comparisons: rules paired at the same contexts, one correction over all cells that have enough prompts."""
+"""Tables of comparisons: rules paired at the same positions, one correction over all cells that have enough prompts."""
 
 import numpy as np
 import pandas as pd
@@ -62,7 +62,7 @@ def test_what_cannot_be_paired_is_refused(frame):
     with pytest.raises(ValueError, match="several rows of this rule at one position"):
         values_of(frame, A)
     gone = many[~((many["verifier"] == "bound") & (many["prompt"] == "3"))]
-    with pytest.raises(ValueError, match="not measured at the same contexts"):
+    with pytest.raises(ValueError, match="not measured at the same positions"):
         compare_rules(gone, [(A, B)], by=["pair"])
 
 
