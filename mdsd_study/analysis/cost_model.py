@@ -352,7 +352,6 @@ def measure_verdict(
     rule: Verifier,
     sampling: SamplingParams,
     rng: np.random.Generator,
-    draft_sampling: SamplingParams | None = None,
     *,
     repeats: int = 9,
     clock: Clock = time.perf_counter,
@@ -366,7 +365,7 @@ def measure_verdict(
     >>> 0 < seconds < 10
     True
     """
-    q = probabilities(draft_logits, sampling if draft_sampling is None else draft_sampling)
+    q = probabilities(draft_logits, sampling)
     drafts = scheme.sample(q, rng)
 
     def work() -> None:

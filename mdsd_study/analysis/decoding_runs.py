@@ -9,7 +9,7 @@ import dataclasses
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,10 +88,10 @@ class PromptRun:
     emitted : int
         Tokens emitted, after cuts.
     draft_calls : int
-        Passes of the draft model; shared by the prompts of a batch.
+        Passes of the draft model.
     seconds : dict of str to float
         Time by kind of work (:data:`KINDS_OF_WORK`), in all ("wall"), and the processor time of this process, all its
-        threads together ("processor"); shared by the prompts of a batch.
+        threads together ("processor").
 
     Examples
     --------
@@ -117,9 +117,9 @@ class PromptRun:
         return sum(index >= 0 for row in self.visits for _, index in row)
 
     @classmethod
-    def of(cls, key: str, request: int, metrics: Metrics, wall: float, processor: float) -> "PromptRun":
-        """Keep what counts of a request's rounds."""
-        records = metrics.of_request(request)
+    def of(cls, key: str, metrics: Metrics, wall: float, processor: float) -> "PromptRun":
+        """Keep what counts of the rounds of a run of one prompt."""
+        records = metrics.of_request(0)
         visits = tuple(tuple((v.drafts, v.accepted_index) for v in record.visits) for record in records)
         seconds = {kind: float(getattr(metrics.times, kind)) for kind in KINDS_OF_WORK}
         emitted = sum(record.emitted for record in records)
@@ -151,11 +151,9 @@ def decode_prompts(
     *,
     max_new_tokens: int,
     seed: int = 0,
-    batch_size: int = 1,
     store: Path | None = None,
-    say: Callable[[str], None] | None = None,
 ) -> list[PromptRun]:
-    """Decode prompts by one configuration.
+    """Decode prompts by one configuration, one after the other.
 
     Parameters
     ----------
@@ -173,13 +171,9 @@ def decode_prompts(
         A text ends there, or at its end-of-sequence token.
     seed : int
         Of the experiment.
-    batch_size : int
-        Prompts decoded together. Times mean something with 1 only.
     store : path, optional
         A folder in which finished prompts are kept, a file each, and looked up: a run that was killed goes on where it
         stopped. What other code made (another source of the packages, other installed versions) is not found.
-    say : callable, optional
-        Called with a line for each configuration that has prompts to run.
 
     Returns
     -------
@@ -197,59 +191,47 @@ def decode_prompts(
     """
     files = {}
     if store is not None:
-        settings = (code_digest(), dataclasses.asdict(configuration), target.name, max_new_tokens, seed, batch_size)
+        settings = (code_digest(), dataclasses.asdict(configuration), target.name, max_new_tokens, seed)
         files = {p.key: store / f"{key_of(*settings, p.key)}.json" for p in prompts}
     found = {key: PromptRun.read(path) for key, path in files.items() if path.is_file()}
-    missing = [p for p in prompts if p.key not in found]
-    if missing and say is not None:
-        say(f"{configuration.label}: {len(missing)} prompts to run, {len(prompts) - len(missing)} done")
-    draft_sampling = (
-        None if configuration.draft_temperature is None else SamplingParams(configuration.draft_temperature)
-    )
-    for first in range(0, len(missing), batch_size):
-        part = missing[first : first + batch_size]
+    draft = configuration.draft_temperature
+    for prompt in prompts:
+        if prompt.key in found:
+            continue
         started, began = time.perf_counter(), time.process_time()
         result = generate(
             scorer,
             None if configuration.plain else drafter,
-            [target.encode(p.text, chat=p.chat) for p in part],
+            [target.encode(prompt.text, chat=prompt.chat)],
             "none" if configuration.plain else configuration.tree,
             configuration.scheme,
             configuration.verifier,
             configuration.tree_rule,
             sampling=SamplingParams(configuration.temperature),
-            draft_sampling=draft_sampling,
+            draft_sampling=None if draft is None else SamplingParams(draft),
             max_new_tokens=max_new_tokens,
-            seeds=[prompt_seed(seed, p.key) for p in part],
+            seeds=[prompt_seed(seed, prompt.key)],
             eos_token_ids=target.eos_ids,
         )
         wall, processor = time.perf_counter() - started, time.process_time() - began
-        for index, prompt in enumerate(part):
-            found[prompt.key] = PromptRun.of(prompt.key, index, result.metrics, wall, processor)
-            if files:
-                write_json(files[prompt.key], dataclasses.asdict(found[prompt.key]))
+        found[prompt.key] = PromptRun.of(prompt.key, result.metrics, wall, processor)
+        if files:
+            write_json(files[prompt.key], dataclasses.asdict(found[prompt.key]))
     return [found[p.key] for p in prompts]
 
 
-def block_efficiency(runs: Sequence[PromptRun], *, seed: int = 0, level: float = 0.95) -> Interval:
+def block_efficiency(runs: Sequence[PromptRun]) -> Interval:
     """1 + accepted per round, with its interval over prompts.
 
     >>> runs = [PromptRun("a", (((2, 0),), ((2, -1),)), 3, 2, {}), PromptRun("b", (((2, 1),),), 2, 1, {})]
     >>> round(block_efficiency(runs).mean, 4)
     1.6667
     """
-    return bootstrap_ratio(
-        [run.accepted + run.rounds for run in runs],
-        [run.rounds for run in runs],
-        [run.key for run in runs],
-        seed=seed,
-        level=level,
-    )
+    emitted = [run.accepted + run.rounds for run in runs]
+    return bootstrap_ratio(emitted, [run.rounds for run in runs], [run.key for run in runs], seed=0)
 
 
-def tokens_per_second(
-    runs: Sequence[PromptRun], *, clock: str = "wall", seed: int = 0, level: float = 0.95
-) -> Interval:
+def tokens_per_second(runs: Sequence[PromptRun], *, clock: str = "wall") -> Interval:
     """Emitted tokens over seconds, the prompt's own pass included, with its interval over prompts.
 
     `clock` is "wall", or "processor" for the processor time of the process: with one thread, what the wall-clock would
@@ -258,13 +240,8 @@ def tokens_per_second(
     >>> tokens_per_second([PromptRun("a", ((),), 6, 0, {"wall": 2.0})]).mean
     3.0
     """
-    return bootstrap_ratio(
-        [run.emitted for run in runs],
-        [run.seconds[clock] for run in runs],
-        [run.key for run in runs],
-        seed=seed,
-        level=level,
-    )
+    seconds = [run.seconds[clock] for run in runs]
+    return bootstrap_ratio([run.emitted for run in runs], seconds, [run.key for run in runs], seed=0)
 
 
 def time_split(runs: Iterable[PromptRun]) -> dict[str, float]:

@@ -143,7 +143,6 @@ def record_rounds(
     verifier_name: str,
     sampling: SamplingParams,
     *,
-    tree_rule_name: str = "node",
     rounds: int = 8,
     seed: int = 0,
 ) -> list[RecordedRound]:
@@ -155,8 +154,8 @@ def record_rounds(
         As for :func:`mdsd_core.decoding.generate.generate`.
     prompt : sequence of int
         One prompt.
-    verifier_name, tree_rule_name : str
-        Their names.
+    verifier_name : str
+        The verifier, which judges node by node.
     rounds : int
         How many rounds.
     seed : int
@@ -175,7 +174,7 @@ def record_rounds(
     >>> len(rounds)
     3
     """
-    rule = RecordingRule(tree_rule(tree_rule_name, verifier(verifier_name)))
+    rule = RecordingRule(tree_rule("node", verifier(verifier_name)))
     request = Request(0, list(prompt), len(prompt), 1 + rounds * (tree.depth + 1), streams(seed, 1)[0])
     settings = LoopSettings(tree, scheme_family(scheme), rule, sampling)
     loop = DecodingLoop(target, drafter, [request], settings)

@@ -224,26 +224,19 @@ class ShareTable:
         shares = [rows[rule, n] for n in branching]
         return expected_rounds(shares, rule.tree_rule, ended=key in self._ended)
 
-    def block_efficiency(
-        self, rule: RoundRule, branching: Sequence[int], *, seed: int = 0, level: float = 0.95
-    ) -> Interval:
+    def block_efficiency(self, rule: RoundRule, branching: Sequence[int]) -> Interval:
         """1 + accepted drafts a round, expected over the texts, with its interval over prompts."""
         rows = [self.rounds(key, rule, branching) for key in self.keys]
-        return bootstrap_ratio(
-            [r.accepted + r.started for r in rows], [r.started for r in rows], self.keys, seed=seed, level=level
-        )
+        return bootstrap_ratio([r.accepted + r.started for r in rows], [r.started for r in rows], self.keys, seed=0)
 
-    def gain(
-        self, better: RoundRule, other: RoundRule, branching: Sequence[int], *, seed: int = 0, level: float = 0.95
-    ) -> Interval:
+    def gain(self, better: RoundRule, other: RoundRule, branching: Sequence[int]) -> Interval:
         """The difference of two block efficiencies on the same texts, paired by prompt."""
         a, b = ([self.rounds(key, rule, branching) for key in self.keys] for rule in (better, other))
         return bootstrap_ratio_difference(
             ([r.accepted for r in a], [r.started for r in a]),
             ([r.accepted for r in b], [r.started for r in b]),
             self.keys,
-            seed=seed,
-            level=level,
+            seed=0,
         )
 
     def decisions(self, rule: RoundRule, branching: Sequence[int]) -> float:

@@ -19,8 +19,8 @@ from mdsd_study.cli.console import (
     VerifierName,
     console,
     print_json,
+    reported,
 )
-from mdsd_study.cli.console import reported as reported_errors
 
 
 def bench(
@@ -43,7 +43,7 @@ def bench(
     as_json: Json = False,
 ) -> None:
     """Tokens per second with and without drafts. Nothing is hidden: where drafts do not pay, the table says so."""
-    with reported_errors():
+    with reported():
         from mdsd_core.decoding.generate import generate
         from mdsd_core.distributions import SamplingParams
         from mdsd_study.cli.runs import describe, load_setup, transforms

@@ -6,7 +6,9 @@ with replacement for all n at once. Everything equals the plain calls (``optimal
 to the last digit, save sampled histories, which are drawn from the given generator.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -76,30 +78,35 @@ def measure_position(
     return values
 
 
+@dataclass(eq=False)
 class _Position:
     """p and q with what has been computed for them so far."""
 
-    def __init__(
-        self,
-        p: NDArray[np.float64],
-        q: NDArray[np.float64],
-        entries: list[Entry],
-        rng: np.random.Generator,
-        histories: int,
-    ) -> None:
-        self.p, self.q, self.rng, self.histories = p, q, rng, histories
-        self._plain = [s for *_, s in entries if s.draws("independent") and s.by_rank and not s.fixed_drafts]
-        self._order: RatioOrder | None = None
+    p: NDArray[np.float64]
+    q: NDArray[np.float64]
+    entries: Sequence[Entry]
+    rng: np.random.Generator
+    histories: int
+
+    def __post_init__(self) -> None:
         self._bounds: dict[Scheme, float] = {}
-        self._masses: list[float] = []
         self._table: ResidualTable | None = None
 
-    @property
+    @cached_property
     def order(self) -> RatioOrder:
         """All tokens that can be drafted, by p/q."""
-        if self._order is None:
-            self._order = ratio_order(self.p, self.q)
-        return self._order
+        return ratio_order(self.p, self.q)
+
+    @cached_property
+    def plain(self) -> list[Scheme]:
+        """The schemes of independent drafts from q itself."""
+        schemes = [entry.scheme for entry in self.entries]
+        return [s for s in schemes if s.draws("independent") and s.by_rank and not s.fixed_drafts]
+
+    @cached_property
+    def masses(self) -> list[float]:
+        """The chances that the first drafts of the largest plain scheme are all rejected."""
+        return rejection_masses(Node.of(self.p, self.q, max(self.plain, key=lambda scheme: scheme.drafts)))
 
     def order_of(self, w: NDArray[np.float64]) -> RatioOrder:
         """The order by p/w, from that by p/q where w is q, or q with some tokens left out."""
@@ -121,11 +128,8 @@ class _Position:
         """What the verifier of that name accepts, with shared work where its acceptance can be had so."""
         rule = verifier(name)
         computed_by = type(rule).acceptance
-        if computed_by is RecursiveRejection.acceptance and scheme in self._plain:
-            if not self._masses:
-                most = max(self._plain, key=lambda s: s.drafts)
-                self._masses = rejection_masses(Node.of(self.p, self.q, most))
-            return float(1.0 - self._masses[scheme.drafts])
+        if computed_by is RecursiveRejection.acceptance and scheme in self.plain:
+            return float(1.0 - self.masses[scheme.drafts])
         if computed_by is RecursiveRejectionWithout.acceptance and rule.supports(scheme):
             node = Node.of(self.p, self.q, scheme)
             fixed = float(self.p[list(node.fixed)].sum())
@@ -133,11 +137,10 @@ class _Position:
         return rule.acceptance(self.p, self.q, scheme)
 
     def _residuals(self, node: Node) -> ResidualTable:
+        """The table of residual masses; one for all nodes without fixed drafts, whose weights are q."""
         if node.fixed:
             return ResidualTable.of(node.p, node.w)
         if self._table is None:
-            tokens, p, _ = self.order
-            self._table = ResidualTable.of_order(
-                RatioOrder(tokens, p, node.w[tokens]), float(self.p[self.q == 0.0].sum())
-            )
+            order = RatioOrder(self.order.tokens, self.order.p, node.w[self.order.tokens])
+            self._table = ResidualTable.of_order(order, float(self.p[self.q == 0.0].sum()))
         return self._table

@@ -51,28 +51,28 @@ def negated(cell: Cell) -> Cell:
     return Cell(f"less {cell.label}", -cell.value, -cell.high, -cell.low, cell.properties)
 
 
-def more(a: Cell, b: Cell) -> Cell:
+def total(a: Cell, b: Cell) -> Cell:
     """``a + b`` with the properties of `a`; the interval takes both ends at their worst.
 
-    >>> more(Cell("a", 1.0, 0.5, 2.0), Cell("b", 1.0, 0.5, 2.0)).high
+    >>> total(Cell("a", 1.0, 0.5, 2.0), Cell("b", 1.0, 0.5, 2.0)).high
     4.0
     """
     return Cell(f"{a.label} plus {b.label}", a.value + b.value, a.low + b.low, a.high + b.high, a.properties)
 
 
-def less(a: Cell, b: Cell) -> Cell:
+def difference(a: Cell, b: Cell) -> Cell:
     """``a - b`` with the properties of `a`, measured apart: the interval takes both ends at their worst.
 
-    >>> less(Cell("a", 1.0, 0.5, 2.0), Cell("b", 1.0, 0.5, 2.0)).low
+    >>> difference(Cell("a", 1.0, 0.5, 2.0), Cell("b", 1.0, 0.5, 2.0)).low
     -1.5
     """
     return Cell(f"{a.label} less {b.label}", a.value - b.value, a.low - b.high, a.high - b.low, a.properties)
 
 
-def share(a: Cell, b: Cell) -> Cell:
+def ratio(a: Cell, b: Cell) -> Cell:
     """``a / b`` with the properties of `a`, measured apart: the interval takes both ends at their worst.
 
-    >>> share(Cell("a", 1.0, 0.5, 2.0), Cell("b", 1.0, 0.5, 2.0)).high
+    >>> ratio(Cell("a", 1.0, 0.5, 2.0), Cell("b", 1.0, 0.5, 2.0)).high
     4.0
     """
     if b.low <= 0:

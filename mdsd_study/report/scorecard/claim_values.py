@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from mdsd_study.report.recorded_runs import Record
 from mdsd_study.report.results import Results, exact
-from mdsd_study.report.scorecard.cells import Cell, Properties, cells_of, less, more, negated, share
+from mdsd_study.report.scorecard.cells import Cell, Properties, cells_of, difference, negated, ratio, total
 
 #: The recorded run in which accepted drafts were counted against expected ones, see
 #: :mod:`mdsd_study.analysis.target_law_in_the_loop`.
@@ -82,7 +82,7 @@ class Values:
 
     def cells(self, results: Results) -> list[Cell]:
         """The cells, in the order of the file."""
-        steps = [more] * len(self.plus) + [less] * len(self.minus) + [share] * bool(self.of)
+        steps = [total] * len(self.plus) + [difference] * len(self.minus) + [ratio] * bool(self.of)
         found = []
         for key in self.matching(results):
             figures = cells_of(results, key, self.keys, self.axis, self.given)
@@ -176,7 +176,7 @@ class Change(_Along):
     def cells(self, results: Results) -> list[Cell]:
         """One cell for each curve that has both places."""
         return [
-            _apart(less(curve[self.first], curve[self.second]), self.name)
+            _apart(difference(curve[self.first], curve[self.second]), self.name)
             for curve in self.curves(results)
             if self.first in curve and self.second in curve
         ]
@@ -252,15 +252,15 @@ def _any_turn(entries: list[Cell]) -> list[Cell]:
     pairs = list(itertools.combinations(entries, 2))
     if not pairs:
         return []
-    rise, fall = _clearest(less(b, a) for a, b in pairs), _clearest(less(a, b) for a, b in pairs)
+    rise, fall = _clearest(difference(b, a) for a, b in pairs), _clearest(difference(a, b) for a, b in pairs)
     return [min(rise, fall, key=lambda cell: cell.low)]
 
 
 def _turns_at(entries: list[Cell], i: int) -> list[Cell]:
     """How clearly entry i is a peak between its sides, and how clearly a trough."""
     sides = (entries[:i], entries[i + 1 :])
-    peak = [_clearest(less(entries[i], other) for other in side) for side in sides]
-    trough = [_clearest(less(other, entries[i]) for other in side) for side in sides]
+    peak = [_clearest(difference(entries[i], other) for other in side) for side in sides]
+    trough = [_clearest(difference(other, entries[i]) for other in side) for side in sides]
     return [min(both, key=lambda cell: cell.low) for both in (peak, trough)]
 
 

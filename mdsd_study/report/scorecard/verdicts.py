@@ -56,7 +56,7 @@ class AtMost:
         >>> AtMost(1e-9).stance(Cell("gap", 1e-12, 1e-12, 1e-12))
         1
         """
-        return 1 if cell.high <= self.limit else (-1 if cell.low > self.limit else 0)
+        return -Above(self.limit).stance(cell)
 
     def words(self) -> str:
         """The criterion in words."""

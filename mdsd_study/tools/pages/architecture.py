@@ -6,6 +6,7 @@ from pathlib import Path
 from mdsd_study.report.provenance import imports_of
 from mdsd_study.tools.check.code_lines import counted, sources
 from mdsd_study.tools.notebooks.project import Project
+from mdsd_study.tools.pages.page_text import markdown_table, page_text
 
 #: What is drawn of a room: its column from the left, and what it is for. Those that serve all others are not drawn.
 ROOMS = {
@@ -116,7 +117,6 @@ def render(project: Project, profile: str) -> str:
     drawing = project.stage / "drawings" / "architecture.svg"
     drawing.parent.mkdir(exist_ok=True)
     drawing.write_text(draw(uses, rows), encoding="utf-8")
-    budgets = [f"| {part} | {lines:,} | {most:,} |" for part, (lines, most) in counted(project).items()]
-    text = Path(__file__).with_name("architecture.md").read_text(encoding="utf-8")
-    text = text.replace("[[table of budgets]]", "| part | lines | budget |\n|---|---|---|\n" + "\n".join(budgets))
-    return text.replace("[[list of files]]", "\n".join(index(project, row) for row in rows))
+    budgets = [(part, f"{lines:,}", f"{most:,}") for part, (lines, most) in counted(project).items()]
+    files = "\n".join(index(project, row) for row in rows)
+    return page_text("architecture", files=files, budgets=markdown_table(["part", "lines", "budget"], budgets))

@@ -49,11 +49,11 @@ def test_counts_are_those_of_the_loop(setup):
         assert np.mean(decided) == pytest.approx(metrics.acceptance_by_depth[depth - 1])
 
 
-def test_neither_order_nor_batch_changes_a_text(setup):
+def test_the_order_of_the_prompts_changes_no_text(setup):
     target, scorer, drafter = setup
     alone = decode_prompts(target, scorer, drafter, CONFIGURATION, PROMPTS, max_new_tokens=8)
-    together = decode_prompts(target, scorer, drafter, CONFIGURATION, PROMPTS[::-1], max_new_tokens=8, batch_size=3)
-    assert counts(alone) == counts(together[::-1])
+    backwards = decode_prompts(target, scorer, drafter, CONFIGURATION, PROMPTS[::-1], max_new_tokens=8)
+    assert counts(alone) == counts(backwards[::-1])
     other = decode_prompts(target, scorer, drafter, CONFIGURATION, PROMPTS, max_new_tokens=8, seed=1)
     assert counts(alone) != counts(other)
 
@@ -69,13 +69,9 @@ def test_finished_prompts_are_not_run_again_after_a_kill(setup, tmp_path, monkey
     calls = []
     real = decoding_runs.generate
     monkeypatch.setattr(decoding_runs, "generate", lambda *a, **k: calls.append(a[2]) or real(*a, **k))
-    said = []
-    again = decode_prompts(
-        target, scorer, drafter, CONFIGURATION, PROMPTS, max_new_tokens=8, store=store, say=said.append
-    )
+    again = decode_prompts(target, scorer, drafter, CONFIGURATION, PROMPTS, max_new_tokens=8, store=store)
     assert counts(again) == counts(whole)
     assert len(calls) == 2
-    assert said == [f"{CONFIGURATION.label}: 2 prompts to run, 1 done"]
     assert counts(
         decode_prompts(target, scorer, drafter, CONFIGURATION, PROMPTS, max_new_tokens=8, store=store)
     ) == counts(whole)

@@ -15,6 +15,7 @@ from mdsd_core.schemes import (
 )
 from mdsd_core.transport.subset import optimal_acceptance
 from mdsd_core.verifiers import Estimate, verifier, verifiers_for
+from mdsd_study.measure.grid import Entry
 from mdsd_study.measure.one_position import measure_position
 
 SCHEMES = [
@@ -28,7 +29,7 @@ SCHEMES = [
     SpecHubPairs(),
     Deterministic(3),
 ]
-ENTRIES = [("", rule, s.drafts, s) for s in SCHEMES for rule in ("bound", *verifiers_for(s)) if rule != "optimal"]
+ENTRIES = [Entry("", rule, s.drafts, s) for s in SCHEMES for rule in ("bound", *verifiers_for(s)) if rule != "optimal"]
 
 
 def pairs():
@@ -66,7 +67,7 @@ def test_shared_work_changes_no_digit(pair):
 def test_sampled_histories_come_from_the_generator_and_hold_the_plain_value():
     rng = np.random.default_rng(1)
     p, q = rng.dirichlet(np.full(500, 0.2)), rng.dirichlet(np.full(500, 0.2))
-    entries = [("without_replacement", "rrs_without", 5, WithoutReplacement(5))]
+    entries = [Entry("without_replacement", "rrs_without", 5, WithoutReplacement(5))]
     first, again, other = (
         measure_position(p, q, entries, np.random.default_rng(s), histories=4096)[0] for s in (1, 1, 2)
     )
