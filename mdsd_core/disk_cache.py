@@ -85,22 +85,3 @@ def package_digest() -> str:
     True
     """
     return digest_of_files(PACKAGE, sources_in(PACKAGE))
-
-
-@contextmanager
-def in_one_step(path: Path) -> Iterator[Path]:
-    """Where to write what is to stand at `path` once it is complete: a reader never sees half a file.
-
-    >>> from tempfile import mkdtemp
-    >>> path = Path(mkdtemp()) / "a" / "b.txt"
-    >>> with in_one_step(path) as part:
-    ...     _ = part.write_text("all of it")
-    ...     path.exists()
-    False
-    >>> path.read_text()
-    'all of it'
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    yield part
-    part.replace(path)

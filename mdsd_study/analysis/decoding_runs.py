@@ -17,10 +17,11 @@ from mdsd_core.decoding.drafters.base import Drafter
 from mdsd_core.decoding.generate import generate
 from mdsd_core.decoding.metrics import Metrics
 from mdsd_core.decoding.scoring import Scorer
+from mdsd_core.disk_cache import key_of
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import LanguageModel
 from mdsd_core.models.prompts import Prompt
-from mdsd_study.report.provenance import code_digest, key_of
+from mdsd_study.report.provenance import code_digest
 from mdsd_study.report.results import write_json
 from mdsd_study.statistics import Interval, bootstrap_ratio
 

@@ -22,7 +22,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mdsd_core import disk_cache
-from mdsd_core.disk_cache import in_one_step
 from mdsd_study.measure.grid import DrawJob, Slice
 from mdsd_study.measure.settings import SweepSettings
 from mdsd_study.measure.stored_texts import read_texts, write_texts
