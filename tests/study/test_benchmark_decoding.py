@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -40,14 +41,32 @@ def test_every_rule_is_measured():
     assert {rule[:2] for rule in decoding.rules() if rule[2] == "path"} <= nodes
 
 
-def test_a_recorded_part_names_its_settings(tmp_path, monkeypatch, capsys):
-    rows = ({"name": name, "value": np.float64(1.0)} for name in "ab")
-    monkeypatch.setitem(record_decoding.PARTS, "speed", (lambda: rows, {"turns": 1}))
+def test_a_recorded_part_goes_on_where_it_was_interrupted(tmp_path, monkeypatch, capsys):
+    calls = []
+
+    def pieces(fail):
+        def measure(name):
+            calls.append(name)
+            if name == fail:
+                raise KeyboardInterrupt
+            return [{"name": name, "value": np.float64(1.0)}]
+
+        return [(name, partial(measure, name)) for name in "abc"]
+
+    path = tmp_path / "rows.json"
+    with pytest.raises(KeyboardInterrupt):
+        record_decoding.kept_rows(pieces("b"), path)
+    rows = record_decoding.kept_rows(pieces(None), path)
+    assert rows == [{"name": name, "value": 1.0} for name in "abc"]
+    assert calls == ["a", "b", "b", "c"]
+
+    monkeypatch.setitem(record_decoding.PARTS, "speed", (lambda: pieces(None), {"turns": 1}))
+    monkeypatch.setattr(record_decoding, "HERE", type(record_decoding.HERE)(tmp_path))
     monkeypatch.setenv("MDSD_RESULTS", str(tmp_path / "results"))
     monkeypatch.setattr(sys, "argv", ["record_decoding", "speed"])
     assert record_decoding.main() == 0
     content = json.loads((tmp_path / "results" / "recorded" / "decoding_speed.json").read_text())
-    assert content["rows"] == [{"name": "a", "value": 1.0}, {"name": "b", "value": 1.0}]
+    assert content["rows"] == rows
     assert content["parameters"]["profile"] == "full"
     assert content["parameters"]["turns"] == 1
     assert "keep_record decoding_speed" in capsys.readouterr().out
@@ -61,6 +80,6 @@ def test_the_martingale_has_a_row_for_every_verifier(setup, monkeypatch):
     monkeypatch.setattr(record_decoding, "MOST_TOKENS", 200)
     monkeypatch.setattr(record_decoding, "PROMPTS", 2)
     monkeypatch.setattr(record_decoding, "NEW_TOKENS", 3)
-    rows = list(record_decoding.martingale())
+    rows = [row for _, measure in record_decoding.martingale() for row in measure()]
     assert [(row["scheme"], row["verifier"]) for row in rows] == cells
     assert all(row["rounds"] > 0 for row in rows)

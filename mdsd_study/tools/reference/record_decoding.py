@@ -13,22 +13,29 @@ Parts, each a table:
     one draft against plain decoding, against both without a cache, and against transformers' assisted generation
     (``mdsd_study.benchmarks.decoding``).
 
-A part ends by writing ``results/recorded/decoding_PART.json``;
+What an interrupted part has measured is kept in ``_build/recorded``, and not measured again at the same commit. A part
+ends by writing ``results/recorded/decoding_PART.json``;
 ``python -m mdsd_study.tools.reference.keep_record decoding_PART`` takes that over into ``reference/recorded/``.
 """
 
 import argparse
+import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from mdsd_core.disk_cache import in_one_step
 from mdsd_core.models.prompts import load_prompts
 from mdsd_study.analysis.target_law_in_the_loop import lossless_cells, scores, watched_run
 from mdsd_study.benchmarks import decoding
+from mdsd_study.report.provenance import commit
 from mdsd_study.report.recorded_runs import write_record
+from mdsd_study.tools.notebooks.project import HERE
 
 #: Settings of the martingale test: the longest prompts are left out, since reading them is most of their cost.
 PROMPTS, MOST_TOKENS, NEW_TOKENS = 12, 60, 12
@@ -39,14 +46,17 @@ TEXTS, TEXT_TOKENS = 1, 16
 LENGTHS, TURNS = (16, 32), 3
 
 Row = dict[str, Any]
+#: A piece of a part: its name, and what measures its rows.
+Piece = tuple[str, Callable[[], Iterable[Row]]]
 
 
-def martingale() -> Iterator[Row]:
+def martingale() -> Iterator[Piece]:
     """One row a verifier."""
     pair, scorer, drafter, _, _ = decoding.setup()
     encoded = (pair.target.encode(prompt.text, chat=prompt.chat) for prompt in load_prompts("mt_bench"))
     prompts = [ids for ids in encoded if len(ids) <= MOST_TOKENS][:PROMPTS]
-    for scheme, rule in lossless_cells(decoding.TREE):
+
+    def measure(scheme: str, rule: str) -> Iterator[Row]:
         run = watched_run(
             scorer, drafter, prompts, scheme, rule, decoding.TREE, decoding.SAMPLING,
             max_new_tokens=NEW_TOKENS, batch_size=len(prompts),
@@ -61,28 +71,50 @@ def martingale() -> Iterator[Row]:
             "scores": [asdict(one) for one in scores(run.visits)],
         }
 
+    for scheme, rule in lossless_cells(decoding.TREE):
+        yield f"{scheme}, {rule}", partial(measure, scheme, rule)
 
-def overhead() -> Iterator[Row]:
+
+def overhead() -> Iterator[Piece]:
     """One row a rule and number of threads."""
     setup = decoding.setup()
     for threads in THREADS:
-        torch.set_num_threads(threads)
-        for row in decoding.measure_overhead(*setup, TEXT_TOKENS, TEXTS):
-            yield {"threads": threads, **row}
+        for rule in decoding.rules():
+            measure = partial(decoding.measure_overhead, *setup, TEXT_TOKENS, TEXTS, [rule])
+            yield f"{threads} threads, {', '.join(rule)}", partial(_with_threads, threads, measure)
 
 
-def speed() -> Iterator[Row]:
+def speed() -> Iterator[Piece]:
     """One row a way of decoding, length and number of threads."""
     setup = decoding.setup()
     for threads in THREADS:
-        torch.set_num_threads(threads)
         for tokens in LENGTHS:
-            for row in decoding.measure_speed(*setup, tokens, TURNS):
-                yield {"threads": threads, **row}
+            measure = partial(decoding.measure_speed, *setup, tokens, TURNS)
+            yield f"{threads} threads, {tokens} tokens", partial(_with_threads, threads, measure)
 
 
-#: By name: what makes the rows, and the parameters that the record names.
-PARTS: dict[str, tuple[Callable[[], Iterator[Row]], Row]] = {
+def _with_threads(threads: int, measure: Callable[[], Iterable[Row]]) -> Iterator[Row]:
+    torch.set_num_threads(threads)
+    for row in measure():
+        yield {"threads": threads, **row}
+
+
+def kept_rows(pieces: Iterable[Piece], path: Path) -> list[Row]:
+    """The rows of all pieces, in order; what `path` holds is not measured again, what is measured is added to it."""
+    done: dict[str, list[Row]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    rows = []
+    for name, measure in pieces:
+        if name not in done:
+            done[name] = [{key: _plain(value) for key, value in row.items()} for row in measure()]
+            print(f"{name}: measured", flush=True)
+            with in_one_step(path) as part:
+                part.write_text(json.dumps(done), encoding="utf-8")
+        rows += done[name]
+    return rows
+
+
+#: By name: its pieces, and the parameters that the record names.
+PARTS: dict[str, tuple[Callable[[], Iterator[Piece]], Row]] = {
     "martingale": (martingale, {"prompts": PROMPTS, "new tokens": NEW_TOKENS}),
     "overhead": (overhead, {"texts": TEXTS, "new tokens": TEXT_TOKENS}),
     "speed": (speed, {"turns": TURNS, "gamma": decoding.GAMMA}),
@@ -101,14 +133,11 @@ def main() -> int:
     )
     parser.add_argument("part", choices=sorted(PARTS))
     part = parser.parse_args().part
-    measured, parameters = PARTS[part]
+    pieces, parameters = PARTS[part]
     name = f"decoding_{part}"
     about = {"profile": "full", "target": "smollm2-135m", "draft": "smollm2-135m-skip4", "temperature": 0.7}
     tree = ",".join(map(str, decoding.TREE))
-    rows = []
-    for row in measured():
-        rows.append({key: _plain(value) for key, value in row.items()})
-        print(rows[-1], flush=True)
+    rows = kept_rows(pieces(), HERE.build / "recorded" / f"{name}-{commit()}.json")
     write_record(name, rows, {**about, "tree": tree, **parameters})
     print(
         f"written: results/recorded/{name}.json; take it over with "
