@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mdsd_core._jit import kernel
 from mdsd_core.distributions import check_pair
 from mdsd_core.schemes import Scheme
 from mdsd_core.transport.order import RatioOrder, ratio_order
@@ -134,21 +135,39 @@ def marginal_in_order(
     return order, *majorant(order.p, steps)
 
 
-def majorant(p: NDArray[np.float64], steps: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Steps of the least concave majorant of (sums of p, sums of steps), and its vertices, in O(m).
-
-    Its slopes are the non-increasing regression of ``steps / p`` with weights p. Tokens that come first with next to no
-    p keep their steps.
+@kernel
+def majorant(p, steps):
+    """Steps of the least concave majorant of (sums of p, sums of steps), by pooling; and its vertices.
 
     >>> steps, vertices = majorant(np.array([0.5, 0.5]), np.array([0.25, 0.75]))
     >>> steps.tolist(), vertices.tolist()
     ([0.5, 0.5], [0, 2])
     """
-    from scipy.optimize import isotonic_regression  # takes a fifth of a second to load
-
-    has_mass = p > _NO_MASS
-    none = int(has_mass.argmax()) if has_mass.any() else p.size
-    if none == p.size:
-        return steps, np.arange(none + 1)
-    fit = isotonic_regression(steps[none:] / p[none:], weights=p[none:], increasing=False)
-    return np.concatenate((steps[:none], fit.x * p[none:])), np.concatenate((np.arange(none), none + fit.blocks))
+    m = p.size
+    r = steps.copy()
+    vertex = np.empty(m + 1, np.int64)  # where the blocks begin
+    block_p, block_r, slope = np.empty(m), np.empty(m), np.empty(m)
+    none = 0
+    mass = 0.0
+    while none < m and mass + p[none] <= _NO_MASS:
+        mass += p[none]
+        vertex[none] = none
+        none += 1
+    top = none
+    for k in range(none, m):
+        own_p, own_r, start = p[k], steps[k], k
+        own_slope = own_r / own_p
+        while top > none and slope[top - 1] <= own_slope:
+            top -= 1
+            own_p += block_p[top]
+            own_r += block_r[top]
+            own_slope = own_r / own_p
+            start = vertex[top]
+        block_p[top], block_r[top], slope[top], vertex[top] = own_p, own_r, own_slope, start
+        top += 1
+    vertex[top] = m
+    for b in range(none, top):
+        if vertex[b + 1] > vertex[b] + 1:
+            for k in range(vertex[b], vertex[b + 1]):
+                r[k] = slope[b] * p[k]
+    return r, vertex[: top + 1].copy()

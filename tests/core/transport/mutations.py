@@ -43,10 +43,10 @@ TRANSPORT = [
         tests=f"{POLYTOPE}[with replacement]",
     ),
     mutation(
-        "majorant: tokens with little target mass are not pooled",
+        "majorant: tokens without target mass are pooled too",
         "transport/marginal.py",
-        "has_mass = p > _NO_MASS",
-        "has_mass = p > 1e-3",
+        "while none < m and mass + p[none] <= _NO_MASS:",
+        "while none < m and mass + p[none] < 0.0:",
         tests=f"{POLYTOPE}[with replacement]",
     ),
     mutation(

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.optimize import isotonic_regression
 
 from mdsd_core.schemes import (
     NO_DRAFT,
@@ -16,7 +17,7 @@ from mdsd_core.schemes import (
     greedy,
     odds,
 )
-from mdsd_core.transport.marginal import optimal_marginal
+from mdsd_core.transport.marginal import majorant, optimal_marginal
 from mdsd_core.transport.subset import optimal_acceptance
 from tests.instances import adversarial_pairs, dirichlet_pair, fewer, normalised, random_pairs, softmax_pair
 
@@ -145,6 +146,17 @@ def test_small_probabilities_keep_their_relative_accuracy():
         exact = exact_majorant([Fraction(x) for x in p[order]], [Fraction(x) for x in q[order]], n)
         for k, r in exact.items():
             assert marginal.r[order[k]] == pytest.approx(float(r), rel=1e-13, abs=1e-300), i
+
+
+def test_the_majorant_is_the_isotonic_regression_of_scipy():
+    rng = np.random.default_rng(4)
+    for i in range(300):
+        m = int(rng.integers(1, 200))
+        p, steps = (rng.dirichlet(np.full(m, rng.choice([0.1, 1.0, 10.0]))) + 1e-12 for _ in range(2))
+        fit = isotonic_regression(steps / p, weights=p, increasing=False)
+        r, vertices = majorant(p, steps)
+        np.testing.assert_allclose(r, fit.x * p, rtol=1e-12, atol=1e-15, err_msg=str(i))
+        assert vertices.tolist() == fit.blocks.tolist(), i
 
 
 def test_tokens_without_target_mass_come_first_and_keep_their_steps():
