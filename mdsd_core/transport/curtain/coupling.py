@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.distributions import check_pair
 from mdsd_core.schemes import Scheme
-from mdsd_core.transport.curtain.kernels import pieces, sweep
+from mdsd_core.transport.curtain.kernels import by_token, pieces, sweep
 from mdsd_core.transport.marginal import marginal_in_order
 from mdsd_core.transport.priority import PriorityPlan
 
@@ -75,8 +75,8 @@ class Curtain:
         never the law of the emitted token.
         """
         start, key, cumulative, r = pieces(self.w, self.left, self.right, self.parent, self.n)
-        row, marginal = np.full(self.p.size, -1, dtype=np.int32), np.zeros(self.p.size)
-        row[self.tokens], marginal[self.tokens] = np.arange(r.size), r
+        row, marginal = np.full(self.p.size, -1, dtype=np.int32), np.empty(self.p.size)
+        by_token(self.tokens, r, row, marginal)
         if self.fixed.size:
             # without any other draft, the one of the largest target probability wins
             fixed = self.fixed[np.argsort(self.p[self.fixed], kind="stable")]

@@ -251,3 +251,12 @@ def pieces(w, left, right, parent, n):
     for k in range(m):
         r[k] *= scale
     return start, key[:count], cumulative[:count], r
+
+
+@contract_kernel
+def by_token(tokens, r, row, marginal):
+    """From ranks to token ids: the row of each token (-1 before the call), and its r."""
+    for k in range(tokens.size):
+        row[tokens[k]] = k
+    for x in range(row.size):  # a gather waits less than a second scatter
+        marginal[x] = r[row[x]] if row[x] >= 0 else 0.0
