@@ -1,8 +1,8 @@
 """The decoding loop, round by round.
 
 A round: the drafter's distributions and the scheme fill a draft tree for every request; one target pass scores all
-trees; the tree rule accepts a path and draws one more token; both caches keep the path. If anything in a round raises,
-the random streams and the caches go back to where they were.
+trees; the tree rule accepts a path and draws one more token; both caches keep the path. If drafting, scoring or
+verifying raises, the random streams and the caches go back to where they were.
 
 In the comments on shapes, V is the vocabulary, and "row" counts the requests that are not finished.
 """
@@ -78,7 +78,8 @@ class DecodingLoop:
     def step(self) -> list[StreamEvent]:
         """Run one round for every request that is not finished; nothing if all are.
 
-        Raises whatever a model, a verifier or an interrupt raises; the loop is then as it was before the round.
+        Raises whatever a model, a verifier or an interrupt raises; random streams and caches are then as
+        before the round (a prompt that was read stays read, and calls stay counted).
         """
         if not self.active:
             return []
@@ -125,8 +126,8 @@ class DecodingLoop:
         trees = [DraftedTree(self._shape(request), request.tokens[-1]) for request in self.active]
         q: list[DraftRows] = [{} for _ in trees]
         with self._timed("draft"):
-            texts = zip(self.active, trees, strict=True)
-            self.drafter.begin([request.tokens if tree.shape.depth else None for request, tree in texts])
+            pairs = zip(self.active, trees, strict=True)
+            self.drafter.begin([request.tokens if tree.shape.depth else None for request, tree in pairs])
         for depth in range(max(tree.shape.depth for tree in trees)):
             nodes = [[n for n in tree.nodes_at(depth) if self._has_children(tree, n)] for tree in trees]  # [row][node]
             if not any(nodes):

@@ -1,4 +1,8 @@
-"""The optimal acceptance rate by subset selection: sort once by p/w, scan the prefixes."""
+"""The optimal acceptance rate by subset selection: sort once by p/w, scan the prefixes.
+
+Q(H) is the probability that every draft lies in H, T the set of tokens that are always drafted, w the scheme's weights
+off T (see :class:`~mdsd_core.schemes.Scheme`).
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -172,8 +176,8 @@ def _outside_and_fixed(p: NDArray[np.float64], w: NDArray[np.float64], fixed: ND
 def _largest_difference(p, ends, steps, outside, fixed, curve):
     """The largest ``Q - p`` of the fixed set and a prefix that ends where a run does, and the first such run's end.
 
-    Run i ends before token ``ends[i]`` (if `ends` is empty: every token is a run). Fills `curve`, shape [runs + 1],
-    unless it is empty.
+    A run is some tokens in a row within which the maximum cannot lie. Run i ends before token ``ends[i]`` (if `ends` is
+    empty: every token is a run). Fills `curve`, shape [runs + 1], unless it is empty.
 
     From the front the difference is a running sum of (step of Q) - p; from the back, where less is left of both than
     has passed, it is minus that sum over what is left. So it is accurate relative to the smaller of the two pairs of

@@ -117,7 +117,7 @@ class KSeq(Verifier):
         return plan.accepted + plan.node.fixed_mass
 
     def accepted_share(self, node: Node, token: int, rng: Source = None, histories: int = 8) -> float:
-        """``rho q_y/p_y``, q off T: what the residual leaves of a token."""
+        """``rho q_y/p_y``, q off T: the part of p_y that drafts take; the residual has the rest."""
         return float(_upper_rho(node) * (node.w[token] / node.total) / node.p[token])
 
 

@@ -182,7 +182,7 @@ class _Work:
         for target in dict.fromkeys(one.target for one in slices):
             jobs = text_jobs([one for one in slices if one.target == target], self.prompts, missing)
             texts = self.texts(jobs)
-            ready = [(job, texts[_text(job, job.key)]) for job in jobs if _text(job, job.key) in texts]
+            ready = [(job, texts[_text_key(job, job.key)]) for job in jobs if _text_key(job, job.key) in texts]
             for (job, _), result in self.run(partial(measure_text, self.settings, self.placement), ready):
                 if isinstance(result, Exception):
                     self.failures[job.key] = f"{type(result).__name__}: {result}"
@@ -193,7 +193,7 @@ class _Work:
         """The texts of these jobs: stored with the project, drawn by an earlier run, or drawn now."""
         batches = list(draw_jobs(jobs, self.prompts))
         at_hand = [(batch, self.stored(batch) or self.store.texts(batch)) for batch in batches]
-        texts = {_text(batch, text.key): text for batch, found in at_hand for text in found or ()}
+        texts = {_text_key(batch, text.key): text for batch, found in at_hand for text in found or ()}
         to_draw = [(batch,) for batch, found in at_hand if found is None]
         for (batch,), result in self.run(partial(draw_texts, self.settings, self.placement), to_draw):
             if isinstance(result, Exception):
@@ -203,7 +203,7 @@ class _Work:
             self.failures.update(unfit)
             if not unfit:
                 self.store.write_texts(batch, drawn)
-            texts |= {_text(batch, text.key): text for text in drawn}
+            texts |= {_text_key(batch, text.key): text for text in drawn}
         return texts
 
     def stored(self, batch: DrawJob) -> list[Continuation] | None:
@@ -221,8 +221,8 @@ class _Work:
         return found if {text.key for text in found} >= {prompt.key for prompt in batch.prompts} else None
 
 
-def _text(job: TextJob | DrawJob, key: str) -> tuple[Any, ...]:
-    """What tells the texts of a target apart."""
+def _text_key(job: TextJob | DrawJob, key: str) -> tuple[Any, ...]:
+    """The key of a text among those of one target."""
     return job.slice.prompt_set, job.slice.text_sampling, key
 
 

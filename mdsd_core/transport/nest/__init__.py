@@ -1,4 +1,4 @@
-"""The exact optimal plan for drafts without replacement: labels in a laminar nest, one label a token.
+"""The exact optimal plan for drafts without replacement: labels in a laminar nest, one label drawn for each token.
 
 The parts: the law of the drafts as polynomials at nodes (`states`, `laws`), groups of small tokens as power series
 (`series`), the first pass (`groups`), the chain of linear equations (`chain`), the search for the token where it went

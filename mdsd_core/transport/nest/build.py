@@ -1,4 +1,4 @@
-"""Build the nest: fill blocks, split those that fall short, and keep the work within its limit."""
+"""Build the nest: fill blocks, split those that fall short, and coarsen the tolerance past the limit."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mdsd_core._jit import kernel
 from mdsd_core.transport.nest.chain import BLOCK, PROGRESS, Agenda, Nest, States, Workspace, fill_blocks
 from mdsd_core.transport.nest.groups import Problem
-from mdsd_core.transport.nest.minorant import Points, fill_sag, find_blocks, push_blocks
+from mdsd_core.transport.nest.minorant import Points, fill_sag, find_blocks, stack_blocks
 from mdsd_core.transport.nest.states import Floats, Scratch, new_states
 
 #: Where a search finds nothing to split, the block may fall short by this many times what it lacks.
@@ -61,7 +61,7 @@ def new_nest(m: int) -> Nest:
 def build_nest(
     r: Floats, contacts: NDArray[np.int64], problem: Problem, scratch: Scratch, tolerance: float, limit: int
 ) -> tuple[Nest, NestedWork]:
-    """Segments that realise `r`, with no prefix short by much more than `tolerance`.
+    """Segments that realise `r`, with no prefix overfull by much more than `tolerance`.
 
     Parameters
     ----------
@@ -74,9 +74,10 @@ def build_nest(
     scratch : Scratch
         To be overwritten.
     tolerance : float
-        The mass by which a prefix may fall short.
+        The mass by which a prefix may receive more than r gives it.
     limit : int
-        Steps after which the tolerance grows tenfold, and again after every quarter more.
+        Steps after which the tolerance grows tenfold, and again after every quarter more; the block in hand is filled
+        anew, finished ones stay.
     """
     progress = np.zeros((), PROGRESS)
     progress["walk_group"], progress["limit"], progress["tolerance"] = -1, limit, tolerance
@@ -104,9 +105,9 @@ def build_nest(
 def _new_shared_states(contacts: NDArray[np.int64], problem: Problem) -> States:
     law, groups = problem.law, problem.groups
     spans = groups.of[contacts[1:] - 1] - groups.of[contacts[:-1]] + 1
-    ancestors, base, prefix = new_states(law, 3)
+    ancestors, floor, prefix = new_states(law, 3)
     held, above = new_states(law, 4), new_states(law, int(spans.max()))
-    return States(ancestors, base, prefix, held, above, np.empty_like(groups.survival), np.empty_like(groups.decay))
+    return States(ancestors, floor, prefix, held, above, np.empty_like(groups.survival), np.empty_like(groups.decay))
 
 
 def _new_points(r: Floats, problem: Problem) -> Points:
@@ -122,9 +123,10 @@ def _new_points(r: Floats, problem: Problem) -> Points:
 
 @kernel
 def _split_blocks(k, points, problem, work):
-    """Split the block in hand, whose prefix k falls short, and fill on, as often as slots and steps allow.
+    """Split the block in hand, whose prefix k is overfull, and fill on, as often as slots and steps allow.
 
-    Returns -1, or the prefix that falls short now. Small vocabularies never come here, and need not compile it.
+    Returns -1, or the prefix that is overfull now. Most small vocabularies never come here, and then it is not
+    compiled.
     """
     progress = work.agenda.progress[0]
     while (
@@ -134,7 +136,7 @@ def _split_blocks(k, points, problem, work):
     ):
         y, kept = find_blocks(k, points, problem, work)
         if kept > 2:
-            push_blocks(y, kept, points, problem, work)
+            stack_blocks(y, kept, points, problem, work)
         elif kept == 2:  # no split helps: allow the block what it lacks
             block = work.agenda.stack[progress.blocks - 1]
             block.patience = _PATIENCE * max(block.patience, block.short / progress.tolerance)

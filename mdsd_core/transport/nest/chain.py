@@ -5,10 +5,12 @@ settled. As long as every token x of the block nests around all of [s, x), from 
 
     r_x = F lo + (1 - F) up,   up, lo = d Qhat / d F_x with [0, x) full, and with [0, s) full, of the ranks below x,
 
-which is linear in F = F_x. The segments of x are (s, F) and (x, 1 - F). If all F lie in [0, 1], the nest realises r.
-F < 0 says that some ancestor inside the block has to hold several blocks side by side: then
-:mod:`mdsd_core.transport.nest.search` finds it, and its blocks are filled one by one. What is still outside [0, 1]
-is clipped; the marginal of the clipped nest is the same expression, and it is the one that is recorded.
+which is linear in F = F_x. The segments of x are (s, F) and (x, 1 - F). If all F lie in [0, 1], the nest realises r. A
+negative F says that x asks for more than it can get: it *falls short*. When this adds up to more than the tolerance,
+times the `patience` of the block, some token further out has to hold several blocks side by side. The prefix [s, k) of
+the ranks not yet settled is then *overfull*: it receives as much more as the ranks from k on fall short by.
+:mod:`mdsd_core.transport.nest.search` finds that token, and its blocks are filled one by one. What is still outside [0,
+1] is clipped; the marginal of the clipped nest is the same expression, and it is the one that is recorded.
 """
 
 from typing import NamedTuple
@@ -52,13 +54,14 @@ def _record(integers: str, numbers: str) -> np.dtype[np.void]:
 
 #: A block on the stack: the ranks ``first:last``; `holder`, the token that holds it, at `inclusion`; `slot`, where the
 #: state of the ancestors without the holder is held (both -1: no ancestors); `outside`, the `survival` of later ranks
-#: that are not included at all; `patience`, how many times the tolerance may be missed; `short`, what was missed when
-#: the chain stopped.
+#: that are not included at all; `patience`, the multiple of the tolerance by which the block may fall short; `short`,
+#: by how much it did when the chain stopped.
 BLOCK = _record("first last slot holder", "inclusion outside patience short")
 
-#: How far the work has come: blocks on the stack, slots in use, parts written, components begun; `inner`, the token
-#: after which a prefix is known to fall short; the group and the prefix where the walker stands (see :func:`walk`);
-#: steps of the chain, steps of scans and repairs so far; and what holds now, the limit on steps and the tolerance.
+#: How far the work has come: blocks on the stack, slots in use, parts written, components begun; `inner`, the lowest
+#: rank that was settled when a prefix was found overfull; the group and the prefix where the walker stands (see
+#: :func:`walk`); steps of the chain, steps of scans and repairs so far; and what holds now, the limit on steps and the
+#: tolerance.
 PROGRESS = _record(
     "blocks slots parts components inner walk_group walk_rank chain_steps scan_steps repairs limit", "tolerance"
 )
@@ -122,13 +125,14 @@ class States(NamedTuple):
     Attributes
     ----------
     ancestors : ndarray, shape [2, n + 1, J]
-        The ancestors of the token in hand.
-    base : ndarray, shape [2, n + 1, J]
+        The ancestors of the block in hand, and its ranks in the groups already passed.
+    floor : ndarray, shape [2, n + 1, J]
         The prefix [0, first) of the block in hand.
     prefix : ndarray, shape [2, n + 1, J]
-        Another prefix.
+        The prefix that is asked about: in a search at k, in a repair at its token or at the beginning of a block.
     held : ndarray, shape [S, 2, n + 1, J]
-        The ancestors of blocks on the stack; blocks of one holder share a slot.
+        The ancestors of the holders of blocks on the stack; a holder joins them when its block is filled. Blocks of one
+        holder share a slot.
     above : ndarray, shape [A, 2, n + 1, J]
         The ancestors as they were when the chain came to group u, at ``u % A``: A is the most groups a block spans.
     reach, fade : ndarray, shape [G] and [G, J]
@@ -136,7 +140,7 @@ class States(NamedTuple):
     """
 
     ancestors: Floats
-    base: Floats
+    floor: Floats
     prefix: Floats
     held: Floats
     above: Floats
@@ -170,7 +174,7 @@ def free_slot(top, agenda):
 
 @outer_kernel
 def fill_blocks(problem, work):
-    """Fill blocks until none is left (-1), or until a prefix k falls short by more than the tolerance (k).
+    """Fill blocks until none is left (-1), or until a prefix k is overfull by more than the tolerance (k).
 
     In the second case the block in hand stays on the stack, and ``states.above`` and ``nest.share`` tell how far it
     got.
@@ -212,13 +216,13 @@ def fill_blocks(problem, work):
 
 @inline_kernel
 def _fill_block(block, problem, work):
-    """Fill a block from the last group to the first; returns the prefix that falls short, or -1."""
+    """Fill a block from the last group to the first; returns the prefix that is overfull, or -1."""
     law, tokens, groups = problem
     nest, agenda, states, scratch = work
     progress = agenda.progress[0]
     low, high = groups.of[block.first], groups.of[block.last - 1]
     if low < high:
-        prefix_state(block.first, states.base, problem, scratch)
+        prefix_state(block.first, states.floor, problem, scratch)
         _fill_reach(block.first, low, high, problem, states, scratch)
     fill_arrivals(block.outside, law, scratch.gone, scratch.outer)
     short, allowed = 0.0, block.patience * progress.tolerance
@@ -272,7 +276,7 @@ def _fill_single(x, short, block, problem, work):
     lo, share = up, 0.0
     if u > groups.of[block.first]:
         multiply_row(weight, states.fade[u - 1])
-        lo = coefficient(states.base, states.ancestors, top, rate + law.race * states.reach[u - 1], weight)
+        lo = coefficient(states.floor, states.ancestors, top, rate + law.race * states.reach[u - 1], weight)
     if up > lo:
         share = min(max((up - agenda.r[x]) / (up - lo), 0.0), 1.0)
     nest.share[x] = share
@@ -303,7 +307,7 @@ def _fill_group(u, begin, end, short, block, problem, work):
         copy_half(scratch.walker, UPPER, E, LOWER)
         include_full(E, G, begin, end, tokens, 1.0, 0.0)
     # the upper table
-    if u == groups.of[block.last - 1] and block.slot < 0:  # only prefixes are included: as in the first pass
+    if u == groups.of[block.last - 1] and block.slot < 0:  # no ancestors yet: the table of the first pass holds
         copy_half(groups.table[u], UPPER, table, UPPER)
     else:
         fill_arrivals(before, law, scratch.gone, scratch.left)
@@ -318,7 +322,7 @@ def _fill_group(u, begin, end, short, block, problem, work):
         for j in range(portion.size):
             weight[j] = law.weight[j] * scratch.outer[j] * states.fade[u - 1, j] * portion[j]
         rate = law.race * (block.outside + states.reach[u - 1] + mass)
-        fill_table(table, LOWER, states.base, states.ancestors, law.drafts, rate, weight, law, scratch.rows)
+        fill_table(table, LOWER, states.floor, states.ancestors, law.drafts, rate, weight, law, scratch.rows)
     # the chain, and what it makes of the ancestors
     allowed = block.patience * agenda.progress[0].tolerance
     short, k = descend(begin, end, short, allowed, block.last - 1, agenda.r, tokens, nest, scratch)
@@ -353,7 +357,7 @@ def _broken_prefix(u, block, problem, work):
     low, progress = groups.of[block.first], agenda.progress[0]
     if u <= low:
         return -1
-    start = value(states.base, states.ancestors, block.outside + states.reach[u - 1], law, scratch)
+    start = value(states.floor, states.ancestors, block.outside + states.reach[u - 1], law, scratch)
     stride = max((u - low) // _SAMPLES, 1)
     rest = block.outside
     worst, lowest = -1, -block.patience * progress.tolerance

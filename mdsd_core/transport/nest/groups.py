@@ -59,7 +59,7 @@ class Groups(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What is given to the kernels that build a nest; none of them changes it."""
+    """What the kernels that build a nest are given; after the first pass none of them changes it."""
 
     law: Law
     tokens: Tokens
@@ -164,7 +164,7 @@ def first_pass(state, nothing, problem, scratch):
             ascend(scratch.pair, scratch.step, groups.table[u], first, last, tokens, steps)
             copy_half(scratch.pair, UPPER, groups.full[u], UPPER)
             multiply_group(state, groups.survival[u], law, scratch)
-        for j in range(law.time.size):  # both multiplications leave that of the group there
+        for j in range(law.time.size):  # of the group: by `derivative` if it is one token, else by `multiply_group`
             groups.decay[u, j] = scratch.left[j]
     return steps
 

@@ -159,7 +159,7 @@ def _collect(y, block, points, problem, work):
     states, first = work.states, block.first
     low, high = groups.of[first], groups.of[y]
     rest = block.outside + mass_across(first, y, tokens, groups)
-    _fill_point(0, first, states.base, y, rest, points, problem, work)
+    _fill_point(0, first, states.floor, y, rest, points, problem, work)
     count = 1
     for u in range(low, high + 1):
         begin, end = max(first, groups.edge[u]), min(y, groups.edge[u + 1])
@@ -264,7 +264,7 @@ def _mark_fine(count, kept, drop, points, groups):
 
 @inner_kernel
 def find_blocks(k, points, problem, work):
-    """Find the token that has to hold several blocks, as a prefix k of the block on top of the stack falls short.
+    """Find the token that has to hold several blocks, as a prefix k of the block on top of the stack is overfull.
 
     Returns the token and the number of vertices, one more than that of its blocks: 2 if nothing was found that matters,
     0 if the search was given up because of the limit on steps.
@@ -272,7 +272,7 @@ def find_blocks(k, points, problem, work):
     groups, states, progress = problem.groups, work.states, work.agenda.progress[0]
     block = work.agenda.stack[progress.blocks - 1]
     drop = _DROP * progress.tolerance
-    prefix_state(block.first, states.base, problem, work.scratch)
+    prefix_state(block.first, states.floor, problem, work.scratch)
     inner = progress.inner
     while True:
         # the token, its ancestors, and the points of its minorant at the ends of groups
@@ -300,7 +300,7 @@ def find_blocks(k, points, problem, work):
 
 
 @inner_kernel
-def push_blocks(y, kept, points, problem, work):
+def stack_blocks(y, kept, points, problem, work):
     """Replace the block on top of the stack by the blocks of token y, as found by :func:`find_blocks`.
 
     There must be a free slot in `held`.

@@ -112,10 +112,11 @@ def nested_plan(
         The law of the drafts: sequential or conditioned, alone or behind a fixed set T. The selection works off T, and
         the residual carries all of p on T, where a residual draw is a draft.
     tolerance : float
-        The probability mass by which the tokens of a prefix of the p/q order may together fall short before the nest is
-        repaired, in [1e-14, 1]. It trades acceptance for time and touches nothing else. Every block of the
-        nest may fall short by it, so the loss can be several times the tolerance: up to fifty times on real pairs of
-        50,000 tokens (`NestedPlan.loss` says how much). At 1 no repair is made at all.
+        The probability mass by which the upper ranks of a block, from some rank to its end, may together receive less
+        than r before the nest is repaired (the prefix below them receives as much more), in [1e-14, 1]. It trades
+        acceptance for time and touches nothing else. Every block of the nest may fall short by it, so the loss can be
+        several times the tolerance: up to fifty times on real pairs of 50,000 tokens (`NestedPlan.loss` says how much).
+        At 1 no repair is made at all.
     work_limit : int, optional
         Steps (chain and scan together) after which the tolerance is raised tenfold, and again after every quarter more;
         by default ``40 V + 50000``, twenty times what inputs like those of language models need. The plan stays
@@ -225,7 +226,10 @@ def _nest(
 
 
 def _single_block(r: Floats, first: int, share: Floats) -> Nest:
-    """Every token nests around all ranks from `first` on below it; such a nest needs no law."""
+    """Every token nests around all ranks from `first` on below it; with share 0, none.
+
+    For laws r that have a closed form.
+    """
     nest = new_nest(r.size)
     nest.base[:], nest.share[:], nest.marginal[:] = first, share, r
     return nest

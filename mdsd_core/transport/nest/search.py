@@ -28,7 +28,7 @@ def _gap_at_group(k, u, block, problem, work):
     above = states.above[u % states.above.shape[0]]
     agenda.progress[0].scan_steps += 1
     reached = value(states.prefix, above, block.outside + mass_across(k, end, tokens, groups), law, scratch)
-    start = value(states.base, above, block.outside + mass_across(block.first, end, tokens, groups), law, scratch)
+    start = value(states.floor, above, block.outside + mass_across(block.first, end, tokens, groups), law, scratch)
     return agenda.goal[k] - agenda.goal[block.first] - (reached - start)
 
 
@@ -71,7 +71,7 @@ def outermost_broken(k, inner, block, problem, work):
         fill_value_table(table, LOWER, groups.state[u], above, outside + mass, law, scratch)
     else:
         rest = outside + mass_across(first, begin, tokens, groups) + mass
-        fill_value_table(table, LOWER, states.base, above, rest, law, scratch)
+        fill_value_table(table, LOWER, states.floor, above, rest, law, scratch)
     # inside the group, token by token
     reached, start = apply(table, E)
     gap = agenda.goal[k] - agenda.goal[first] - (reached - start)

@@ -17,9 +17,10 @@ groups of the race are so small (:mod:`mdsd_core.transport.nest.laws`) that what
 the laws in closed form nothing is cut off.
 
 The chain needs two products side by side, the *upper* and the *lower* one. An array [degree + 1, spread + 1, 4] holds
-both: upper plain, upper eps, lower plain, lower eps. Tables have the same shape. Tokens are taken one after the other:
-:func:`advance` prepares ``G = z g_x E``, what x would add if it were fully included, and applies the tables to it (the
-derivatives of the integrals by F_x); how much of G is really added is told to the next call, or to :func:`settle`.
+both: upper plain, upper eps, lower plain, lower eps. In the chain the upper one has all ranks below x full, the lower
+one only those below the block. Tables have the same shape. Tokens are taken one after the other: :func:`advance`
+prepares ``G = z g_x E``, what x would add if it were fully included, and applies the tables to it (the derivatives of
+the integrals by F_x); how much of G is really added is told to the next call, or to :func:`settle`.
 """
 
 from mdsd_core._jit import inline_kernel, inner_kernel
@@ -99,10 +100,10 @@ def _advance_closed(E, G, table, size, slope, share, lower_share, taken):
 
 @inner_kernel
 def advance(E, G, table, size, slope, share, lower_share, taken):
-    """Settle the token in hand, then take one of this size and slope: ``G = z g E``; returns the two tables of G.
+    """Settle the token in hand, then take a new one: ``G = z g E``; returns the two tables applied to G.
 
-    `share` and `lower_share` of the token in hand are added to the two series. If `taken` is 1, the upper series holds
-    the new one fully, and it is divided out of it first; 0 if it does not.
+    `size` and `slope` are of the new token. `share` and `lower_share` of the token in hand are added to the two series.
+    If `taken` is 1, the upper series holds the new one fully, and it is divided out of it first; 0 if it does not.
     """
     if E.shape[1] == 1:
         return _advance_closed(E, G, table, size, slope, share, lower_share, taken)

@@ -41,7 +41,7 @@ class Law(NamedTuple):
     time, weight : ndarray, shape [J]
         Nodes and weights.
     powers : ndarray, shape [degree + 1, J]
-        Powers of ``time`` times the weight that a series takes as its unit.
+        Powers of ``time`` times unit, the weight that a series takes as 1.
     degree, spread : int
         The shape of a series; see :mod:`mdsd_core.transport.nest.series`.
     """
@@ -65,7 +65,7 @@ class Tokens(NamedTuple):
     size : ndarray
         The weight of the token in the unit of a series; above 1/2 it is too large for one and stands *alone*.
     survival : ndarray
-        ``exp(-survival t)`` is the factor of "not arrived by t".
+        ``exp(-survival t)`` is the factor of "not arrived by t": a rate. Sums of it over ranks are called mass here.
     bonus : ndarray
         The eps-part that an arrived token brings, relative to its plain part.
     slope : ndarray

@@ -138,7 +138,7 @@ class RecursiveRejection(Verifier):
         return 1.0 - rejection_masses(node)[-1] + node.fixed_mass
 
     def accepted_share(self, node: Node, token: int, rng: Source = None, histories: int = 8) -> float:
-        """``l w_y/p_y`` with the last level l: what the last residual leaves of a token."""
+        """``l w_y/p_y``, l the last level: the part of p_y that drafts have taken; the residual has the rest."""
         level = sum(mass / node.total for mass in rejection_masses(node)[:-1])
         return float(level * node.w[token] / node.p[token])
 

@@ -213,7 +213,7 @@ TRANSPORT = [
     mutation(
         "nest: the prefix of the block is left out of the lower derivative",
         CHAIN,
-        "coefficient(states.base, states.ancestors, top, rate + law.race * states.reach[u - 1], weight)",
+        "coefficient(states.floor, states.ancestors, top, rate + law.race * states.reach[u - 1], weight)",
         "coefficient(states.ancestors, states.ancestors, top, rate + law.race * states.reach[u - 1], weight)",
         tests=few("sequential"),
     ),
