@@ -1,19 +1,18 @@
 """What settings are compared on, if it is a pair of models: contexts of their texts, and what their passes cost."""
 
-import statistics
-import time
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mdsd_core.decoding.scoring import Block, CachedModel
+from mdsd_core.decoding.generate import as_scorer
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import ModelPair
 from mdsd_core.models.prompts import Prompt
 from mdsd_core.schemes.base import check_count
 from mdsd_core.trees.shape import DraftTree
-from mdsd_study.analysis.compare_settings import Contexts, RoundCost
+from mdsd_study.analysis.compare_settings import Contexts
+from mdsd_study.analysis.cost_model import RoundCost, measure_pass
 from mdsd_study.measure.teacher_forcing import positions
 from mdsd_study.measure.texts import draw_continuations
 
@@ -45,7 +44,7 @@ def contexts_of_pair(
     tokens : int
         The longest text.
     stride : int
-        A round begins at every stride-th position.
+        Positions between the beginnings of two rounds.
     depth : int
         How many positions in a row belong to a round.
     seed : int
@@ -90,8 +89,8 @@ def contexts_of_pair(
     return Contexts(pairs, of_prompt, np.array(windows))
 
 
-def round_cost(pair: ModelPair, prompt: Sequence[int], n: int, depth: int = 1) -> RoundCost:
-    """Time the models' passes of one round with a tree of n drafts at every node.
+def measure_passes(pair: ModelPair, prompt: Sequence[int], drafts: Sequence[int], depth: int = 1) -> RoundCost:
+    """Time the models' passes in rounds with trees of n drafts at every node; the other parts of the cost are 0.
 
     Equal drafts count as nodes of their own, so for drafts with replacement this is the most it can cost.
 
@@ -100,45 +99,22 @@ def round_cost(pair: ModelPair, prompt: Sequence[int], n: int, depth: int = 1) -
     pair : ModelPair
         Target and draft model, on any device.
     prompt : sequence of int
-        What stands before the tree.
-    n, depth : int
-        The tree: n children at every node, `depth` levels.
+        What stands before the tree, at least two tokens.
+    drafts : sequence of int
+        The numbers n of drafts that are timed.
+    depth : int
+        Levels of the tree.
 
     Examples
     --------
     >>> from mdsd_core.models import load_pair
-    >>> cost = round_cost(load_pair("tiny-random", "tiny-random-draft"), [97, 98], n=2, depth=2)
-    >>> cost.nodes, cost.inner, cost.target > 0.0
-    (6, 3, True)
+    >>> passes = measure_passes(load_pair("tiny-random", "tiny-random-draft"), [97, 98], drafts=[2, 3], depth=2)
+    >>> passes.target.tokens, passes.draft.tokens
+    ((1, 7, 13), (1, 2, 3))
     """
-    tree = DraftTree.from_branching((n,) * depth)
-    target, draft = (CachedModel(model.model, pair.vocab_size) for model in (pair.target, pair.draft))
-    for scorer in (target, draft):
-        scorer.feed([Block.chain(prompt[:-1], 1)])
-        scorer.commit([range(len(prompt) - 1)])
-    root, token = prompt[-1], prompt[0]
-    whole = Block([root, *[token] * tree.size], list(tree.parents), tree.size + 1)
-    levels = [Block([root], [-1], 1)]
-    first = 1
-    for count in tree.nodes_per_depth[:-1]:
-        levels.append(Block([token] * count, list(tree.parents[first : first + count]), count))
-        first += count
-    return RoundCost(
-        tree.size,
-        sum(len(block.tokens) for block in levels),
-        _pass_ms(target, [Block([root], [-1], 1)]),
-        _pass_ms(target, [whole]),
-        _pass_ms(draft, levels),
-    )
-
-
-def _pass_ms(scorer: CachedModel, blocks: Sequence[Block]) -> float:
-    spent = []
-    for _ in range(_PASSES + 1):
-        started = time.perf_counter()
-        for block in blocks:
-            logits = scorer.feed([block])
-        logits[0][0, 0].item()  # waits for the device
-        spent.append(time.perf_counter() - started)
-        scorer.forget()
-    return 1e3 * statistics.median(spent[1:])
+    trees = [DraftTree.from_branching((n,) * depth) for n in drafts]
+    whole = [1, *(tree.size + 1 for tree in trees)]
+    levels = [1, *(nodes for tree in trees for nodes in tree.nodes_per_depth[:-1])]
+    target = measure_pass(as_scorer(pair.target), prompt, whole, repeats=_PASSES)
+    draft = measure_pass(as_scorer(pair.draft), prompt, levels, repeats=_PASSES)
+    return RoundCost(target, draft, draw=0.0, verdict=0.0, keep=0.0)

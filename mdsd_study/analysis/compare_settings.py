@@ -3,10 +3,12 @@
 No model, no torch, no plot: those are in ``compare_models`` and ``compare_plot``.
 """
 
+import dataclasses
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +16,12 @@ from numpy.typing import NDArray
 from mdsd_core.schemes import Scheme
 from mdsd_core.schemes.names import FAMILIES, scheme_of
 from mdsd_core.transport.subset import optimal_acceptance
+from mdsd_core.trees.shape import DraftTree
 from mdsd_core.verifiers import Estimate, Verifier, verifier, verifiers_for
 from mdsd_study.statistics import Interval, bootstrap_mean
+
+if TYPE_CHECKING:
+    from mdsd_study.analysis.cost_model import RoundCost
 
 #: On how many contexts drawing and verification are timed.
 _TIMED = 8
@@ -48,32 +54,6 @@ class Contexts:
     def of_rows(cls, p: NDArray[np.float64], q: NDArray[np.float64]) -> "Contexts":
         """Rows that have nothing to do with each other, each a text of its own; shape [contexts, V]."""
         return cls(list(zip(p, q)), [str(i) for i in range(len(p))], np.arange(len(p))[:, None])
-
-
-@dataclass(frozen=True)
-class RoundCost:
-    """What the models cost in a round, in milliseconds.
-
-    Attributes
-    ----------
-    nodes : int
-        Drafts in the tree.
-    inner : int
-        Nodes at which drafts are drawn.
-    plain, target, draft : float
-        A target pass over one token; one over the tree; all draft passes of the tree.
-
-    Examples
-    --------
-    >>> RoundCost(nodes=6, inner=3, plain=10.0, target=12.0, draft=5.0).nodes
-    6
-    """
-
-    nodes: int
-    inner: int
-    plain: float
-    target: float
-    draft: float
 
 
 @dataclass(frozen=True)
@@ -125,9 +105,9 @@ class Setting:
 def compare_settings(
     contexts: Contexts,
     drafts: Sequence[int],
-    costs: Callable[[int], RoundCost] | None = None,
+    passes: "RoundCost | None" = None,
     *,
-    progress: Callable[[], None] = lambda: None,
+    progress: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> list[Setting]:
     """Every scheme with every verifier that is lossless for it.
 
@@ -139,10 +119,11 @@ def compare_settings(
         Where to measure.
     drafts : sequence of int
         Numbers of drafts.
-    costs : callable, optional
-        Number of drafts -> what the models cost, such as :func:`~mdsd_study.analysis.compare_models.round_cost`.
+    passes : RoundCost, optional
+        What passes of the models take, from :func:`~mdsd_study.analysis.compare_models.measure_passes`; drawing and
+        verifying are measured here, setting by setting.
     progress : callable
-        Called after each setting.
+        Goes through a sequence and shows how far it is, such as ``rich.progress.track``.
 
     Returns
     -------
@@ -167,23 +148,12 @@ def compare_settings(
     without_replacement 0.82 0.985714 1.82
     """
     settings = []
-    for n in drafts:
-        cost = None if costs is None else costs(n)
-        for scheme, name in _schemes(n).items():
-            optimum = float(np.mean([optimal_acceptance(p, q, scheme).rate for p, q in contexts.pairs]))
-            for rule in verifiers_for(scheme):
-                settings.append(_setting(contexts, n, name, scheme, verifier(rule), optimum, cost))
-                progress()
+    every = [(n, scheme, name) for n in drafts for scheme, name in _schemes(n).items()]
+    for n, scheme, name in progress(every):
+        optimum = float(np.mean([optimal_acceptance(p, q, scheme).rate for p, q in contexts.pairs]))
+        for rule in verifiers_for(scheme):
+            settings.append(_setting(contexts, n, name, scheme, verifier(rule), optimum, passes))
     return settings
-
-
-def count_settings(drafts: Sequence[int]) -> int:
-    """How many settings :func:`compare_settings` goes through.
-
-    >>> count_settings([2, 4]) > count_settings([2]) > 0
-    True
-    """
-    return sum(len(verifiers_for(scheme)) for n in drafts for scheme in _schemes(n))
 
 
 def _schemes(n: int) -> dict[Scheme, str]:
@@ -197,7 +167,7 @@ def _schemes(n: int) -> dict[Scheme, str]:
 
 
 def _setting(
-    contexts: Contexts, n: int, name: str, scheme: Scheme, rule: Verifier, optimum: float, cost: RoundCost | None
+    contexts: Contexts, n: int, name: str, scheme: Scheme, rule: Verifier, optimum: float, passes: "RoundCost | None"
 ) -> Setting:
     values = [rule.acceptance(p, q, scheme) for p, q in contexts.pairs]
     exact = not any(isinstance(value, Estimate) for value in values)
@@ -212,12 +182,19 @@ def _setting(
     tokens = float(1.0 + reached.sum(axis=1).mean())
     draw_ms, verify_ms = _node_ms(contexts, scheme, rule)
     setting = Setting(n, name, rule.name, acceptance, exact, optimum, tokens, draw_ms, verify_ms)
-    if cost is None:
+    if passes is None:
         return setting
+    branching = (n,) * contexts.windows.shape[1]
     visited = 1.0 + float(reached[:, :-1].sum(axis=1).mean())
-    whole = cost.target + cost.draft + cost.inner * draw_ms + visited * verify_ms
-    more = {"nodes": cost.nodes, "round_ms": whole, "tokens_per_second": 1e3 * tokens / whole}
-    return Setting(**{**vars(setting), **more, "speedup": tokens * cost.plain / whole})
+    cost = dataclasses.replace(passes, draw=draw_ms / 1e3, verdict=verify_ms / 1e3)
+    seconds = sum(cost.parts(branching, visited).values())
+    return dataclasses.replace(
+        setting,
+        nodes=DraftTree.from_branching(branching).size,
+        round_ms=1e3 * seconds,
+        tokens_per_second=tokens / seconds,
+        speedup=tokens * passes.target.of(1) / seconds,
+    )
 
 
 def _node_ms(contexts: Contexts, scheme: Scheme, rule: Verifier) -> tuple[float, float]:

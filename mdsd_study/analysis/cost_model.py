@@ -206,19 +206,21 @@ def best_tree(
     return best, speed
 
 
-def _wait(device: Any) -> None:
-    if device is not None and device.type == "cuda":
-        torch.cuda.synchronize(device)
+def _wait() -> None:
+    """Until all GPUs have done what they were given: models may lie on any of them, or on several."""
+    if torch.cuda.is_initialized():
+        for device in range(torch.cuda.device_count()):
+            torch.cuda.synchronize(device)
 
 
-def _median(work: Callable[[], Any], repeats: int, clock: Clock, device: Any = None) -> float:
+def _median(work: Callable[[], Any], repeats: int, clock: Clock) -> float:
     work()
     spent = []
     for _ in range(repeats):
-        _wait(device)
+        _wait()
         started = clock()
         work()
-        _wait(device)
+        _wait()
         spent.append(clock() - started)
     return statistics.median(spent)
 
@@ -248,7 +250,6 @@ def measure_pass(
     >>> measure_pass(as_scorer(tiny_random_pair().target), [1, 2, 3], (1, 4), repeats=1).tokens
     (1, 4)
     """
-    device = getattr(scorer, "device", None)
     scorer.start(1)
     scorer.feed([Block.chain(list(context[:-1]), scored=0)])
     scorer.commit([range(len(context) - 1)])
@@ -261,7 +262,7 @@ def measure_pass(
             scorer.feed([block])
             scorer.forget()
 
-        seconds.append(_median(work, repeats, clock, device))
+        seconds.append(_median(work, repeats, clock))
     return PassCost(tuple(sorted(set(sizes))), tuple(seconds))
 
 
@@ -312,16 +313,15 @@ def measure_keep(
     >>> 0 < measure_keep(as_scorer(tiny_random_pair().target), [1, 2, 3], repeats=1) < 10
     True
     """
-    device = getattr(scorer, "device", None)
     spent = []
     for _ in range(repeats):
         scorer.start(1)
         block = Block([context[-1], *([context[0]] * (nodes - 1))], [-1, *([0] * (nodes - 1))], scored=nodes)
         scorer.feed([block])
-        _wait(device)
+        _wait()
         started = clock()
         scorer.commit([[0, nodes - 1]])
-        _wait(device)
+        _wait()
         spent.append(clock() - started)
     return statistics.median(spent)
 

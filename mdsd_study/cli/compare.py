@@ -1,13 +1,13 @@
 """``mdsd compare``: every scheme and verifier on a user's own p and q, or on a pair of models."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
-from rich.progress import Progress
+from rich.progress import track
 from rich.table import Table
 
 from mdsd_study.cli.arrays import Numbers, compiled_for, print_correction, read_pairs
@@ -25,7 +25,7 @@ from mdsd_study.cli.console import (
 )
 
 if TYPE_CHECKING:
-    from mdsd_study.analysis.compare_settings import Contexts, RoundCost, Setting
+    from mdsd_study.analysis.compare_settings import Contexts, Setting
 
 _OF_PAIR = "Models"
 
@@ -75,25 +75,39 @@ def compare(
             raise ValueError("give a file with p and q, or --target and --draft")
         if plot is not None and plot.suffix not in (".png", ".svg", ".pdf"):
             raise ValueError(f"--plot must end in .png, .svg or .pdf, got {plot.name!r}")
-        correction, costs, compiled = None, None, True
+        correction, passes, compiled = None, None, True
         if file is not None:
             if depth > 1:
                 raise ValueError("--depth needs --target and --draft: rows of a file do not follow each other")
             p, q, correction = read_pairs(file)
             compiled = compiled_for(p)
-        from mdsd_study.analysis.compare_settings import Contexts, best_setting, compare_settings, count_settings
+        from mdsd_study.analysis.compare_settings import Contexts, best_setting, compare_settings
 
         if file is not None:
             contexts = Contexts.of_rows(p, q)
         else:
+            from mdsd_core.distributions import SamplingParams
+            from mdsd_core.models import load_pair
+            from mdsd_core.models.prompts import load_prompts
+            from mdsd_study.analysis.compare_models import contexts_of_pair, measure_passes
+
             assert target is not None
             assert draft is not None
-            where = {"device": device, "device_map": device_map, "dtype": dtype}
-            contexts, costs = _of_models(
-                target, draft, temperature, draft_temperature, prompt_set, prompts, tokens, stride, depth, seed, where
+            pair = load_pair(target, draft, device=device, device_map=device_map, dtype=dtype)
+            contexts = contexts_of_pair(
+                pair,
+                load_prompts(prompt_set, prompts),
+                SamplingParams(temperature),
+                None if draft_temperature is None else SamplingParams(draft_temperature),
+                tokens=tokens,
+                stride=stride,
+                depth=depth,
+                seed=seed,
             )
-        with _bar(count_settings(n)) as progress:
-            settings = compare_settings(contexts, n, costs, progress=progress)
+            before = [token % pair.vocab_size for token in range(1, 65)]  # passes take as long whatever the tokens
+            passes = measure_passes(pair, before, n, depth)
+        bar = partial(track, description="settings", console=errors, transient=True)
+        settings = compare_settings(contexts, n, passes, progress=bar)
         if plot is not None:
             from mdsd_study.analysis.compare_plot import draw_settings
 
@@ -118,41 +132,6 @@ def compare(
             console.print("So few numbers were computed without compiled kernels: the times are those of plain Python.")
         if correction is not None:
             print_correction(correction)
-
-
-def _of_models(
-    target: str,
-    draft: str,
-    temperature: float,
-    draft_temperature: float | None,
-    prompt_set: str,
-    count: int,
-    tokens: int,
-    stride: int,
-    depth: int,
-    seed: int,
-    placement: dict[str, str | None],
-) -> "tuple[Contexts, Callable[[int], RoundCost]]":
-    from mdsd_core.distributions import SamplingParams
-    from mdsd_core.models import load_pair
-    from mdsd_core.models.prompts import load_prompts
-    from mdsd_study.analysis.compare_models import contexts_of_pair, round_cost
-
-    pair = load_pair(target, draft, **placement)
-    sampling = SamplingParams(temperature)
-    of_draft = None if draft_temperature is None else SamplingParams(draft_temperature)
-    contexts = contexts_of_pair(
-        pair, load_prompts(prompt_set, count), sampling, of_draft, tokens=tokens, stride=stride, depth=depth, seed=seed
-    )
-    before = [token % pair.vocab_size for token in range(1, 65)]  # passes take as long whatever the tokens
-    return contexts, lambda n: round_cost(pair, before, n, depth)
-
-
-@contextmanager
-def _bar(total: int) -> Iterator[Callable[[], None]]:
-    with Progress(console=errors, transient=True) as bar:
-        task = bar.add_task("settings", total=total)
-        yield lambda: bar.advance(task)
 
 
 def _row(setting: "Setting") -> dict[str, Any]:

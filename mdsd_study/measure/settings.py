@@ -56,7 +56,7 @@ class SweepSettings:
     max_new_tokens : int
         Length of the texts; shorter where they end by themselves.
     stride : int
-        Measure every stride-th position of a text.
+        Positions from one that is measured to the next; 1: all are measured.
     seed : int
         Of the texts and of sampled histories.
     histories : int

@@ -11,9 +11,10 @@ from mdsd_core.models.prompts import Prompt
 from mdsd_core.schemes import WithoutReplacement, WithReplacement
 from mdsd_core.schemes.names import FAMILIES
 from mdsd_core.verifiers import Estimate, verifier
-from mdsd_study.analysis.compare_models import contexts_of_pair, round_cost
+from mdsd_study.analysis.compare_models import contexts_of_pair, measure_passes
 from mdsd_study.analysis.compare_plot import draw_settings
-from mdsd_study.analysis.compare_settings import Contexts, RoundCost, best_setting, compare_settings, count_settings
+from mdsd_study.analysis.compare_settings import Contexts, best_setting, compare_settings
+from mdsd_study.analysis.cost_model import PassCost, RoundCost
 
 
 def contexts(windows, prompts=("a", "a", "b"), V=5):
@@ -43,12 +44,13 @@ def test_a_scheme_of_several_names_is_there_once():
 
 
 def test_costs_of_a_round_add_up():
-    cost = RoundCost(nodes=6, inner=3, plain=50.0, target=80.0, draft=40.0)
+    passes = RoundCost(PassCost((1, 7), (0.050, 0.080)), PassCost((1, 2), (0.015, 0.025)), 0.0, 0.0, 0.0)
     given = contexts([[0, 1], [1, 2]])
-    for s in compare_settings(given, [2], lambda n: cost):
+    for s in compare_settings(given, [2], passes):
         found = [verifier(s.verifier).acceptance(p, q, FAMILIES[s.scheme](2)) for p, q in given.pairs]
         a = [value.value if isinstance(value, Estimate) else value for value in found]
         whole = 120.0 + 3 * s.draw_ms + (1 + (a[0] + a[1]) / 2) * s.verify_ms
+        assert s.nodes == 6
         assert s.round_ms == pytest.approx(whole, rel=1e-12)
         assert s.tokens_per_second == pytest.approx(1e3 * s.tokens_per_round / whole, rel=1e-12)
         assert s.speedup == pytest.approx(s.tokens_per_second / (1e3 / 50.0), rel=1e-12)
@@ -93,13 +95,15 @@ def test_contexts_of_a_pair_follow_each_other():
         contexts_of_pair(pair, prompts, SamplingParams(), stride=0)
 
 
-def test_the_cost_of_a_round_counts_its_nodes():
-    cost = round_cost(tiny_random_pair(), [1, 2, 3], 2, depth=3)
-    assert (cost.nodes, cost.inner) == (14, 7)
-    assert min(cost.plain, cost.target, cost.draft) > 0
+def test_the_passes_of_all_sizes_are_timed():
+    passes = measure_passes(tiny_random_pair(), [1, 2, 3], [2, 1], depth=3)
+    assert passes.target.tokens == (1, 4, 15)
+    assert passes.draft.tokens == (1, 2, 4)
+    assert min(*passes.target.seconds, *passes.draft.seconds) > 0
 
 
-def test_there_are_as_many_as_counted_and_they_can_be_drawn():
-    settings = compare_settings(contexts([[0], [1], [2]]), [2, 3])
-    assert len(settings) == count_settings([2, 3])
+def test_every_scheme_is_gone_through_and_the_settings_can_be_drawn():
+    seen = []
+    settings = compare_settings(contexts([[0], [1], [2]]), [2, 3], progress=lambda rows: seen.extend(rows) or rows)
+    assert [(n, name) for n, _, name in seen] == list(dict.fromkeys((s.n, s.scheme) for s in settings))
     assert len(draw_settings(settings).axes) == 2
