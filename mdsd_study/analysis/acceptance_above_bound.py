@@ -6,7 +6,9 @@ otherwise, either the count is noisy (:func:`chance_above`, :func:`wilson`), or 
 (two laws, see :class:`~mdsd_core.schemes.DistinctConditioned`).
 """
 
+import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,7 +94,7 @@ def skipped_duplicates(p: ArrayLike, q: ArrayLike, n: int) -> SkippedDuplicates:
     n = check_count("n", n)
     if n > MOST_DRAFTS:
         raise ValueError(f"n must be at most {MOST_DRAFTS} (enumerate the tuples of a small vocabulary), got {n}")
-    residuals = _residuals(p, q, n)
+    residuals = list(itertools.islice(_residuals(p, q), max(n, 3) + 1))
     lost = [np.maximum(q - r, 0.0) for r in residuals]  # what draft law is rejected at each level
     a = [float((lost[0] * q**i).sum()) for i in range(3)]
     b = [float((lost[1] * q**i).sum()) for i in range(2)]
@@ -119,14 +121,14 @@ def skipped_duplicates(p: ArrayLike, q: ArrayLike, n: int) -> SkippedDuplicates:
     return SkippedDuplicates(accepted, law, float(0.5 * np.abs(law - p).sum()))
 
 
-def _residuals(p: NDArray[np.float64], q: NDArray[np.float64], n: int) -> list[NDArray[np.float64]]:
-    """``r_0 = p, r_{k+1} ~ (r_k - q)_+``, at least four; where nothing is left, r stays (it is never reached)."""
-    residuals = [p]
-    for _ in range(max(n, 3)):
-        left = np.maximum(residuals[-1] - q, 0.0)
+def _residuals(p: NDArray[np.float64], q: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    """``r_0 = p, r_{k+1} ~ (r_k - q)_+``, without end; where nothing is left, r stays (it is never reached)."""
+    r = p
+    while True:
+        yield r
+        left = np.maximum(r - q, 0.0)
         total = left.sum()
-        residuals.append(left / total if total > 0.0 else residuals[-1])
-    return residuals
+        r = left / total if total > 0.0 else r
 
 
 def skipping_law(p: ArrayLike, q: ArrayLike, drafts: ArrayLike) -> NDArray[np.float64]:
@@ -136,18 +138,13 @@ def skipping_law(p: ArrayLike, q: ArrayLike, drafts: ArrayLike) -> NDArray[np.fl
     array([0.33333333, 0.66666667, 0.        ])
     """
     p, q = check_pair(p, q)
-    row = _independent(q, drafts)
-    law = np.zeros_like(p)
-    r, reach = p, 1.0
-    for x in dict.fromkeys(row):  # each token once, in the order drawn
+    row, residuals = _independent(q, drafts), _residuals(p, q)
+    law, reach = np.zeros_like(p), 1.0
+    for x, r in zip(dict.fromkeys(row), residuals):  # each token once, in the order drawn
         accepted = min(1.0, r[x] / q[x])
         law[x] += reach * accepted
         reach *= 1.0 - accepted
-        left = np.maximum(r - q, 0.0)
-        if left.sum() == 0.0:
-            break
-        r = left / left.sum()
-    return law + reach * r
+    return law + reach * next(residuals)
 
 
 def verify_skipping(p: ArrayLike, q: ArrayLike, drafts: ArrayLike, rng: UniformSource) -> Verdict:
@@ -159,16 +156,11 @@ def verify_skipping(p: ArrayLike, q: ArrayLike, drafts: ArrayLike, rng: UniformS
     Verdict(token=1, accepted_index=1)
     """
     p, q = check_pair(p, q)
-    row = _independent(q, drafts)
-    r = p
-    for x in dict.fromkeys(row):
+    row, residuals = _independent(q, drafts), _residuals(p, q)
+    for x, r in zip(dict.fromkeys(row), residuals):
         if rng.random() * q[x] < r[x]:
             return Verdict(x, row.index(x))
-        left = np.maximum(r - q, 0.0)
-        if left.sum() == 0.0:
-            break
-        r = left / left.sum()
-    token = draw_token(r, rng.random())
+    token = draw_token(next(residuals), rng.random())
     return Verdict(token, row.index(token) if token in row else -1)
 
 

@@ -213,16 +213,17 @@ def _wait() -> None:
             torch.cuda.synchronize(device)
 
 
-def _median(work: Callable[[], Any], repeats: int, clock: Clock) -> float:
-    work()
+def _median(work: Callable[[], Any], repeats: int, clock: Clock, prepare: Callable[[], Any] = lambda: None) -> float:
+    """The seconds of the work, after once to warm up; what it begins with is prepared each time, and not timed."""
     spent = []
-    for _ in range(repeats):
+    for _ in range(1 + repeats):
+        prepare()
         _wait()
         started = clock()
         work()
         _wait()
         spent.append(clock() - started)
-    return statistics.median(spent)
+    return statistics.median(spent[1:])
 
 
 def measure_pass(
@@ -313,17 +314,13 @@ def measure_keep(
     >>> 0 < measure_keep(as_scorer(tiny_random_pair().target), [1, 2, 3], repeats=1) < 10
     True
     """
-    spent = []
-    for _ in range(repeats):
+    block = Block([context[-1], *([context[0]] * (nodes - 1))], [-1, *([0] * (nodes - 1))], scored=nodes)
+
+    def prepare() -> None:
         scorer.start(1)
-        block = Block([context[-1], *([context[0]] * (nodes - 1))], [-1, *([0] * (nodes - 1))], scored=nodes)
         scorer.feed([block])
-        _wait()
-        started = clock()
-        scorer.commit([[0, nodes - 1]])
-        _wait()
-        spent.append(clock() - started)
-    return statistics.median(spent)
+
+    return _median(lambda: scorer.commit([[0, nodes - 1]]), repeats, clock, prepare)
 
 
 def measure_draw(

@@ -291,15 +291,16 @@ def draw_round(record: RecordedRound, decode: Callable[[int], str]) -> Figure:
     place = layout(record.tree.parents)
     leaves = 1 - place[:, 1].min()
     fig = Figure(figsize=(7.0, max(5.5, 0.85 * leaves + 2.6)), layout="constrained")
-    axes = fig.subplots(3, 1)
-    _draw_tree(axes[0], record, place, decode, lambda node: _chance(record.q, record.tree, node))
-    axes[0].set_title("1. drafted: probabilities under the draft", loc="left")
-    _draw_tree(axes[1], record, place, decode, lambda node: _chance(record.p, record.tree, node))
-    axes[1].set_title("2. scored in one pass: probabilities under the target", loc="left")
-    _draw_tree(axes[2], record, place, decode, None)
-    axes[2].set_title("3. verified", loc="left")
+    steps = {
+        "1. drafted: probabilities under the draft": record.q,
+        "2. scored in one pass: probabilities under the target": record.p,
+        "3. verified": None,
+    }
+    for ax, (title, rows) in zip(fig.subplots(3, 1), steps.items(), strict=True):
+        _draw_tree(ax, record, place, decode, rows)
+        ax.set_title(title, loc="left")
     handles = [
-        axes[2].plot([], [], "s", color=color, markersize=9, label=text)[0]
+        fig.axes[2].plot([], [], "s", color=color, markersize=9, label=text)[0]
         for color, text in (
             (_ACCEPTED, "accepted"),
             (_REJECTED, "not accepted"),
@@ -309,10 +310,6 @@ def draw_round(record: RecordedRound, decode: Callable[[int], str]) -> Figure:
     ]
     fig.legend(handles=handles, loc="outside lower center", ncols=4)
     return fig
-
-
-def _chance(rows: dict[int, NDArray[np.float64]], tree: DraftedTree, node: int) -> float:
-    return float(rows[tree.parents[node]][tree.tokens[node]])
 
 
 def _colour(record: RecordedRound, node: int) -> str:
@@ -327,9 +324,10 @@ def _draw_tree(
     record: RecordedRound,
     place: NDArray[np.float64],
     decode: Callable[[int], str],
-    number: Callable[[int], float] | None,
+    rows: dict[int, NDArray[np.float64]] | None,
 ) -> None:
-    tree, final = record.tree, number is None
+    """The tree with the probabilities of its tokens in `rows`, or with what became of them."""
+    tree, final = record.tree, rows is None
     for node in range(1, len(tree)):
         both = place[[tree.parents[node], node]]
         colour = _colour(record, node) if final else _UNSEEN
@@ -339,8 +337,8 @@ def _draw_tree(
         parent = tree.parents[node]
         times = int(np.count_nonzero(tree.drafts[parent] == tree.tokens[node])) if node else 1
         text += f" ×{times}" if times > 1 else ""
-        if number is not None and node:
-            text += f"  {number(node):.2f}"
+        if rows is not None and node:
+            text += f"  {rows[parent][tree.tokens[node]]:.2f}"
         _label(ax, place[node], text, _colour(record, node) if final else "#404040")
     if final:
         last = place[record.walk.last]
