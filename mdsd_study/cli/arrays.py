@@ -26,8 +26,6 @@ def read_pairs(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64], di
     """
     from mdsd_core.distributions import check_distribution, sum_correction
 
-    if not path.is_file():
-        raise ValueError(f"there is no file {str(path)!r}")
     if path.suffix == ".npz":
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

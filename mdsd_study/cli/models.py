@@ -1,11 +1,14 @@
 """``mdsd models``: which models there are, fetching and checking them."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from mdsd_study.cli.console import BAD_ARGUMENTS, Device, DeviceMap, Json, Precision, console, print_json, reported
+
+if TYPE_CHECKING:
+    from mdsd_core.models import LanguageModel
 
 models = typer.Typer(no_args_is_help=True, help="List, fetch and check models.")
 
@@ -41,7 +44,9 @@ def list_models(as_json: Json = False) -> None:
 def fetch(name: Name, as_json: Json = False) -> None:
     """Load a model once, so that later loads are quick: converts the packaged one, downloads one of a hub."""
     with reported():
-        _report(_facts(name), as_json)
+        from mdsd_core.models import load_model
+
+        _report(name, load_model(name), as_json)
 
 
 @models.command()
@@ -51,35 +56,27 @@ def check(
     """Load a model and check its tokenizer and that it scores draft trees exactly."""
     with reported():
         from mdsd_core.decoding.scoring import CachedModel
-        from mdsd_core.models import tokenizer_problems
+        from mdsd_core.models import load_model, tokenizer_problems
         from mdsd_core.models.pair import logits_width
 
-        facts = _facts(name, device=device, device_map=device_map, dtype=dtype)
-        model = facts.pop("_model")
+        model = load_model(name, device=device, device_map=device_map, dtype=dtype)
         scorer = CachedModel(model.model, model.vocab_size)  # raises if trees are not scored exactly
         problems = [] if model.tokenizer is None else tokenizer_problems(model.tokenizer, logits_width(model.model))
-        _report({**facts, "attention_window": scorer.window, "problems": problems}, as_json)
+        _report(name, model, as_json, attention_window=scorer.window, problems=problems)
         if problems:
             raise typer.Exit(BAD_ARGUMENTS)
 
 
-def _facts(name: str, **placement: str | None) -> dict[str, Any]:
-    from mdsd_core.models import load_model
-
-    model = load_model(name, **placement)  # type: ignore[arg-type]
-    return {
+def _report(name: str, model: "LanguageModel", as_json: bool, **more: Any) -> None:
+    facts = {
         "name": name,
         "class": type(model.model).__name__,
         "parameters": model.parameters,
         "vocabulary": model.vocab_size,
         "context": model.context_limit,
         "end_of_text": list(model.eos_ids),
-        "_model": model,
+        **more,
     }
-
-
-def _report(facts: dict[str, Any], as_json: bool) -> None:
-    facts = {key: value for key, value in facts.items() if not key.startswith("_")}
     if as_json:
         print_json(facts)
         return

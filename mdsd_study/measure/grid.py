@@ -22,7 +22,12 @@ T = TypeVar("T")
 
 
 class Entry(NamedTuple):
-    """What one row of the table measures at a position: a verifier, or the bound, with n drafts of a scheme."""
+    """What one row of the table measures at a position: a verifier, or the bound, with n drafts of a scheme.
+
+    >>> from mdsd_core.schemes import WithReplacement
+    >>> Entry("with_replacement", "rrs", 2, WithReplacement(2)).verifier
+    'rrs'
+    """
 
     scheme_name: str
     verifier: str

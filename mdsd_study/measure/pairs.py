@@ -95,8 +95,6 @@ def read_config(path: Path) -> tuple[dict[str, Pair], dict[str, HubSet]]:
     >>> read_config(path)[0]["mine"].draft
     'skip:1'
     """
-    if not path.is_file():
-        raise FileNotFoundError(f"the file of pairs {path} does not exist")
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:

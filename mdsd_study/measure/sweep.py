@@ -243,10 +243,7 @@ def read_prompts(settings: SweepSettings, prompt_set: str) -> list[Prompt]:
 
 @contextlib.contextmanager
 def _bar(shown: bool, total: int, before: int) -> Iterator[Callable[[], None]]:
-    if not shown:
-        yield lambda: None
-        return
-    columns = (TextColumn("prompts"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(file=sys.stderr)) as bar:
+    columns = (TextColumn("prompts"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(file=sys.stderr), disable=not shown) as bar:
         task = bar.add_task("", total=total, completed=before)
         yield lambda: bar.advance(task)

@@ -1,7 +1,6 @@
 """Where the jobs of a sweep run: in this process, on a Dask cluster of this machine, or on one that exists already."""
 
 import contextlib
-import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -49,27 +48,17 @@ def _in_this_process(function: Callable[..., Any], jobs: Sequence[Job]) -> Itera
 
 
 def _on_cluster(client: Any) -> Runner:
-    """Jobs on a cluster, a bounded number of them at a time; Dask runs those of a lost worker again elsewhere."""
+    """Jobs on a cluster; Dask runs those of a lost worker again elsewhere."""
     from distributed import as_completed
 
     def run(function: Callable[..., Any], jobs: Sequence[Job]) -> Iterator[tuple[Job, Any]]:
-        left = iter(jobs)
-        running: dict[Any, Job] = {}
-
-        def submit(count: int) -> list[Any]:
-            new = {client.submit(function, *job, pure=False): job for job in itertools.islice(left, count)}
-            running.update(new)
-            return list(new)
-
-        at_once = 4 * max(sum(client.nthreads().values()), 1)
-        pool = as_completed(submit(at_once))
-        for future in pool:
+        running = {client.submit(function, *job, pure=False): job for job in jobs}
+        for future in as_completed(list(running)):
             job = running.pop(future)
             error = future.exception()
             if isinstance(error, _FOR_ALL_JOBS):
                 client.cancel(list(running))
                 raise error
             yield job, error if error is not None else future.result()
-            pool.update(submit(1))
 
     return run

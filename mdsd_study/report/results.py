@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mdsd_core.disk_cache import in_one_step
 from mdsd_study.report.provenance import describe_run, project_folder
 
@@ -173,19 +175,12 @@ def estimate(
         raise ValueError(f"level must lie in (0, 1), got {level}")
     if overlap == (atol is not None):
         raise ValueError("give either atol (same texts on every machine) or overlap=True (drawn anew), not both")
-    _check_interval(value, low, high)
+    if not np.shape(value) == np.shape(low) == np.shape(high):
+        raise ValueError(f"interval must have the shape of the value, got {low} and {high} for {value}")
+    if not (np.less_equal(low, value) & np.less_equal(value, high)).all():
+        raise ValueError(f"interval must contain the value, got {value} and ({low}, {high})")
     tolerance = {"overlap": True} if atol is None else _tolerance(atol, rtol)
     return Value(value, "estimate", (low, high), float(level), tolerance)
-
-
-def _check_interval(value: Any, low: Any, high: Any) -> None:
-    if isinstance(value, list):
-        if not (isinstance(low, list) and isinstance(high, list) and len(value) == len(low) == len(high)):
-            raise ValueError(f"interval must have the shape of the value, got {low} and {high} for {value}")
-        for one in zip(value, low, high, strict=True):
-            _check_interval(*one)
-    elif not low <= value <= high:
-        raise ValueError(f"interval must contain the value, got {value} and ({low}, {high})")
 
 
 def timing(value: Any) -> Value:

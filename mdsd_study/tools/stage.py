@@ -16,6 +16,7 @@ from typing import Any
 
 import nbformat
 import yaml
+from sphinx_external_toc.parsing import parse_toc_yaml
 
 from mdsd_core.disk_cache import digest_of_files, key_of
 from mdsd_study.report.provenance import commit
@@ -103,22 +104,10 @@ def check_notebooks(project: Project, notebooks: list[Notebook], profile: str) -
         raise ProjectError("the book cannot be built:\n  " + "\n  ".join(problems))
 
 
-def toc_files(toc: Any) -> set[str]:
-    """All files that a table of contents names.
-
-    >>> sorted(toc_files({"root": "index", "parts": [{"chapters": [{"file": "a"}, {"file": "b"}]}]}))
-    ['a', 'b', 'index']
-    """
-    if isinstance(toc, list):
-        return set().union(*(toc_files(item) for item in toc))
-    if not isinstance(toc, dict):
-        return set()
-    own = {toc[key] for key in ("root", "file") if key in toc}
-    return own.union(*(toc_files(value) for value in toc.values() if isinstance(value, (list, dict))))
-
-
 def _listed(project: Project) -> set[str]:
-    return {name.removesuffix(".md").removesuffix(".ipynb") for name in toc_files(_yaml(project.book / "_toc.yml"))}
+    """The pages that the table of contents names, read as Jupyter Book reads it."""
+    listed = parse_toc_yaml(project.book / "_toc.yml")
+    return {name.removesuffix(".md").removesuffix(".ipynb") for name in listed}
 
 
 def _check_toc(project: Project, stage: Path) -> None:

@@ -282,7 +282,7 @@ def test_models_are_listed_and_checked():
         (["generate", "hi", *TINY, "--device", "cuda:99"], 2, "GPUs on this machine; use 'cpu'"),
         (["bench", "--target", "tiny-random", "--draft", "none", "--dtype", "float99"], 2, "such as 'bfloat16'"),
         (["generate", "", *TINY, "--raw"], 2, "must hold at least one token id"),
-        (["bound", "nothing.json"], 2, "there is no file"),
+        (["bound", "nothing.json"], 2, "No such file or directory: 'nothing.json'"),
         (["compare"], 2, "give a file with p and q, or --target and --draft"),
         (["compare", "--target", "tiny-random"], 2, "give a file with p and q, or --target and --draft"),
         (["compare", "a.json", "--depth", "2"], 2, "--depth needs --target and --draft"),

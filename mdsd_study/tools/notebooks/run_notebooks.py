@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from mdsd_study.report.results import PROFILES
@@ -77,16 +78,12 @@ def publish(project: Project, notebooks: list[Notebook], profile: str) -> None:
     writers: dict[str, str] = {}
     for notebook in notebooks:
         source = Place(project.executed(profile), notebook.name).results
-        for path in sorted(source.rglob("*")):
-            if not path.is_file():
-                continue
+        for path in filter(Path.is_file, source.rglob("*")):
             name = path.relative_to(source).as_posix()
             if name in writers:
                 raise ProjectError(f"{writers[name]} and {notebook.name} both write results/{name}")
             writers[name] = notebook.name
-            target = project.results / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
+        shutil.copytree(source, project.results, dirs_exist_ok=True)
 
 
 def run(

@@ -15,22 +15,16 @@ TABLE = "core/verifiers/test_faults.py"
 def places(project: Project) -> dict[str, str]:
     """Fault id -> where it is tested (as the table in ``tests/`` has it), read without importing the tests."""
     tree = ast.parse((project.root / "tests" / TABLE).read_text(encoding="utf-8"))
-    names: dict[str, Any] = {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            value = node.value
-            if isinstance(value, ast.Constant):
-                names[node.targets[0].id] = value.value
-            elif node.targets[0].id == "FAULTS" and isinstance(value, ast.Dict):
-                pairs = zip(value.keys, value.values, strict=True)
-                return {str(ast.literal_eval(key)): _text(place, names) for key, place in pairs if key is not None}
-    raise ValueError(f"tests/{TABLE} has no table FAULTS")
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
+    values: dict[str, Any] = {ast.unparse(node.targets[0]): node.value for node in assigned}
+    table = values["FAULTS"]
+    return {ast.literal_eval(key): _text(place, values) for key, place in zip(table.keys, table.values, strict=True)}
 
 
-def _text(node: ast.expr, names: dict[str, Any]) -> str:
+def _text(node: ast.expr, values: dict[str, Any]) -> str:
     if isinstance(node, ast.BinOp):
-        return _text(node.left, names) + _text(node.right, names)
-    return str(names[node.id] if isinstance(node, ast.Name) else ast.literal_eval(node))
+        return _text(node.left, values) + _text(node.right, values)
+    return _text(values[node.id], values) if isinstance(node, ast.Name) else str(ast.literal_eval(node))
 
 
 def tests_of(project: Project, fault: str, place: str) -> list[str]:

@@ -51,7 +51,7 @@ def test_a_wrong_file_says_what_is_wrong(tmp_path, text, message):
 
 
 def test_no_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match="does not exist"):
+    with pytest.raises(FileNotFoundError, match="No such file"):
         read_config(tmp_path / "own.toml")
 
 
