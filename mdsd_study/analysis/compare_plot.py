@@ -45,7 +45,7 @@ def draw_settings(settings: Sequence[Setting]) -> Figure:
     right.set_title("what a round brings and costs", fontsize=10)
     if not timed:
         right.set_xscale("log")
-    if timed and settings[0].speedup:
+    else:
         first = settings[0]
         plain = first.round_ms * first.speedup / first.tokens_per_round  # type: ignore[operator]
         edges = np.array([0.0, max(s.round_ms or 0.0 for s in settings)])

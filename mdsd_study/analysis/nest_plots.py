@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.distributions import check_pair
 from mdsd_core.schemes import Scheme
+from mdsd_core.schemes.base import check_count
 from mdsd_core.transport.nest import NestedPlan, NestedWork, Segments, nested_plan
 from mdsd_core.transport.nest.plan import TOLERANCE
 from mdsd_study.statistics import Interval, bootstrap_ratio
@@ -250,10 +251,8 @@ def measure_plan(
     (0.985714286, 0)
     """
     p, q = check_pair(p, q)
-    if repeats < 1:
-        raise ValueError(f"repeats must be at least 1, got {repeats}")
     plans, sorts = [], []
-    for _ in range(repeats):
+    for _ in range(check_count("repeats", repeats)):
         started = time.thread_time()
         np.argsort(p)
         sorts.append(time.thread_time() - started)

@@ -83,7 +83,7 @@ def compare(
             compiled = compiled_for(p)
         from mdsd_study.analysis.compare_settings import Contexts, best_setting, compare_settings
 
-        if file is not None:
+        if target is None or draft is None:
             contexts = Contexts.of_rows(p, q)
         else:
             from mdsd_core.distributions import SamplingParams
@@ -91,8 +91,6 @@ def compare(
             from mdsd_core.models.prompts import load_prompts
             from mdsd_study.analysis.compare_models import contexts_of_pair, measure_passes
 
-            assert target is not None
-            assert draft is not None
             pair = load_pair(target, draft, device=device, device_map=device_map, dtype=dtype)
             contexts = contexts_of_pair(
                 pair,

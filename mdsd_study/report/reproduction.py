@@ -55,11 +55,8 @@ def _differences(key: str, found: Value, reference: Value) -> list[str]:
     if not tolerance:
         return [f"{key} has no tolerance in the reference"]
     if tolerance.get("overlap"):
-        if found.interval is None or reference.interval is None:
-            return [f"{key} is compared by its interval and has none"]
-        if _overlap(found.interval, reference.interval):
-            return []
-        return [f"{key} has the interval {list(found.interval)}, the reference {list(reference.interval)}: no overlap"]
+        one, other = found.interval, reference.interval
+        return [] if _overlap(one, other) else [f"{key} has the interval {one}, the reference {other}: no overlap"]
     texts = _unequal(key, found.value, reference.value, tolerance)
     if reference.interval is not None:
         ends = found.interval or (None, None)
@@ -68,7 +65,7 @@ def _differences(key: str, found: Value, reference: Value) -> list[str]:
     return texts
 
 
-def _overlap(found: tuple[Any, Any], reference: tuple[Any, Any]) -> bool:
+def _overlap(found: Any, reference: Any) -> bool:
     if isinstance(reference[0], list):
         rows = [list(zip(*pair, strict=False)) for pair in (found, reference)]
         return len(rows[0]) == len(rows[1]) and all(_overlap(a, b) for a, b in zip(*rows, strict=True))

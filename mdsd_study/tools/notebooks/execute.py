@@ -68,8 +68,7 @@ class Place:
 
 def _prepare_environment(project: Project, place: Place, threads: int) -> None:
     """For the kernel, which inherits it. Nothing of the user's own configuration may reach a figure or a number."""
-    for name in _THREADS:
-        os.environ[name] = str(threads)
+    os.environ.update(dict.fromkeys(_THREADS, str(threads)))
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"  # tqdm without widgets: a page has no use for either
     os.environ["MDSD_RESULTS"] = str(place.results)

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from mdsd_study.tools.notebooks.notebooks import all_notebooks
-from mdsd_study.tools.notebooks.project import HERE, ProjectError
+from mdsd_study.tools.notebooks.project import HERE, mended_by_user
 
 
 def problems(check: bool) -> list[str]:
@@ -24,12 +24,10 @@ def problems(check: bool) -> list[str]:
     return found
 
 
+@mended_by_user()
 def main() -> int:
     """0 if all notebooks are as git should hold them."""
-    try:
-        found = problems(check="--check" in sys.argv[1:])
-    except ProjectError as error:
-        found = [str(error)]
+    found = problems(check="--check" in sys.argv[1:])
     print("\n".join(found) or "notebooks: stripped")
     return 1 if found else 0
 

@@ -129,5 +129,5 @@ def test_the_cost_of_a_plan_comes_with_what_it_attains():
     assert (cost.acceptance, cost.bound, cost.loss, cost.work) == (plan.acceptance, plan.bound, plan.loss, plan.work)
     assert cost.seconds > 0
     assert cost.argsorts == cost.seconds / cost.argsort
-    with pytest.raises(ValueError, match="repeats must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="repeats must be an integer >= 1, got 0"):
         measure_plan(p, q, WithoutReplacement(3), repeats=0)
