@@ -38,8 +38,8 @@ TRANSPORT = [
     mutation(
         "majorant: neighbours are pooled where slopes fall",
         "transport/marginal.py",
-        "increasing=False",
-        "increasing=True",
+        "slope[top - 1] <= own_slope",
+        "slope[top - 1] >= own_slope",
         tests=f"{POLYTOPE}[with replacement]",
     ),
     mutation(
