@@ -143,8 +143,8 @@ TRANSPORT = [
     mutation(
         "pieces: the marginal asked for, not the one realised",
         "transport/curtain/coupling.py",
-        "np.arange(r.size), r",
-        "np.arange(r.size), self.asked",
+        "by_token(self.tokens, r, row, marginal)",
+        "by_token(self.tokens, self.asked, row, marginal)",
         tests=TILING,
     ),
     mutation(
