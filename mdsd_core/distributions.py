@@ -82,7 +82,7 @@ class SamplingParams:
         if not 0 <= self.min_p <= 1:
             raise ValueError(f"min_p must lie in [0, 1], got {self.min_p}")
         if self.top_k is not None:
-            check_count("top_k", self.top_k)
+            check_count("top_k (None keeps all tokens)", self.top_k)
 
     @property
     def greedy(self) -> bool:

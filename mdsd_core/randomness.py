@@ -147,6 +147,6 @@ def draw_index(weights: NDArray[np.float64], rng: UniformSource) -> int:
     >>> draw_index(np.array([0.0, 1.0, 0.0]), np.random.default_rng(1))
     1
     """
-    if not (weights.min() >= 0.0 and 0.0 < weights.sum() < np.inf):
+    if not (weights.size and weights.min() >= 0.0 and 0.0 < weights.sum() < np.inf):
         raise ValueError("weights must be finite and >= 0 with a positive sum")
     return draw_token(weights, rng.random())

@@ -13,7 +13,7 @@ from mdsd_core.decoding.loop import DecodingLoop
 from mdsd_core.decoding.metrics import Metrics
 from mdsd_core.decoding.request import FinishReason, Request, StreamEvent, TokenKind
 from mdsd_core.decoding.scoring import CachedModel, Scorer, uncompiled
-from mdsd_core.decoding.settings import LoopSettings, Processor
+from mdsd_core.decoding.settings import LoopSettings, Processor, schemes_of
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.models import LanguageModel
 from mdsd_core.randomness import Choices, RandomChoices
@@ -162,9 +162,11 @@ def generate(
         eos_token_ids = target.eos_ids if isinstance(target, LanguageModel) else _default_eos(scorer)
     if draft_sampling is None and drafter.proposal == "deterministic":
         draft_sampling = SamplingParams()
+    family = scheme_family(scheme)
+    _check_proposals(drafter, schemes_of(shape, family).values())
     settings = LoopSettings(
         shape,
-        scheme_family(scheme),
+        family,
         tree_rule_named(tree_rule, verifier_named(verifier) if isinstance(verifier, str) else verifier),
         SamplingParams() if sampling is None else sampling,
         draft_sampling,
@@ -172,7 +174,6 @@ def generate(
         tuple(processors),
         trim,
     )
-    _check_proposals(drafter, settings)
     _check_prompts(prompts, scorer, drafter, shape, max_new_tokens)
     requests = [
         Request(i, [int(t) for t in prompt], len(prompt), int(max_new_tokens), choices)
@@ -214,9 +215,9 @@ def _as_tree(tree: DraftTree | Sequence[int] | str) -> DraftTree:
     return DraftTree.parse(tree) if isinstance(tree, str) else DraftTree.from_branching(tree)
 
 
-def _check_proposals(drafter: Drafter, settings: LoopSettings) -> None:
+def _check_proposals(drafter: Drafter, schemes: Iterable[Scheme]) -> None:
     """Refuse to sample from a drafter that has no distribution."""
-    for scheme in settings.schemes.values():
+    for scheme in schemes:
         if drafter.proposal == "deterministic" and scheme.inner is not None:
             raise ValueError(
                 f"{type(drafter).__name__} names tokens without probabilities: use scheme='deterministic', got {scheme}"

@@ -69,9 +69,19 @@ class LoopSettings:
     @property
     def schemes(self) -> dict[int, Scheme]:
         """Number of drafts -> scheme, for every number that a node of the tree has."""
-        return {n: self.family(n) for n in sorted({len(children) for children in self.tree.children if children})}
+        return schemes_of(self.tree, self.family)
 
     @property
     def draft_params(self) -> SamplingParams:
         """From draft logits to q."""
         return self.sampling if self.draft_sampling is None else self.draft_sampling
+
+
+def schemes_of(tree: DraftTree, family: Family) -> dict[int, Scheme]:
+    """Number of drafts -> scheme, for every number that a node of the tree has.
+
+    >>> from mdsd_core.schemes import WithReplacement
+    >>> schemes_of(DraftTree.from_branching((2, 1)), WithReplacement)
+    {1: WithReplacement(n=1), 2: WithReplacement(n=2)}
+    """
+    return {n: family(n) for n in sorted({len(children) for children in tree.children if children})}

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mdsd_core.distributions import check_pair
 from mdsd_core.randomness import UniformSource, draw_index
-from mdsd_core.schemes import Scheme
+from mdsd_core.schemes import NO_DRAFT, Scheme
 from mdsd_core.transport.nest.plan import TOLERANCE
 from mdsd_core.transport.optimal import has_plan, optimal_plan
 from mdsd_core.verifiers.interface import UnsupportedScheme
@@ -89,7 +89,8 @@ class OptimalSelection:
     def _split(self, drafts: NDArray[np.int64]) -> tuple[NDArray[np.int64], dict[int, int]]:
         """The places of the sampled drafts, and token -> place for the fixed ones."""
         fixed = np.isin(drafts, self._fixed)
-        return np.flatnonzero(~fixed), {int(drafts[i]): int(i) for i in np.flatnonzero(fixed)[::-1]}
+        places = {int(drafts[i]): int(i) for i in np.flatnonzero(fixed)[::-1]}
+        return np.flatnonzero(~fixed & (drafts != NO_DRAFT)), places
 
     def select(self, drafts: NDArray[np.int64], rng: UniformSource) -> int:
         """The index of the selected draft; see :class:`~mdsd_core.randomness.Selector`."""

@@ -5,6 +5,7 @@ keyed by seed and prompt, so that neither the order of the prompts nor what was 
 kept of a prompt is counts: the figures of :mod:`mdsd_core.decoding.metrics` and their intervals follow from them.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -194,7 +195,10 @@ def decode_prompts(
     if store is not None:
         settings = (code_digest(), dataclasses.asdict(configuration), target.name, max_new_tokens, seed)
         files = {p.key: store / f"{key_of(*settings, p.key)}.json" for p in prompts}
-    found = {key: PromptRun.read(path) for key, path in files.items() if path.is_file()}
+    found = {}
+    for key, path in files.items():
+        with contextlib.suppress(FileNotFoundError, ValueError, KeyError):  # a damaged file is decoded again
+            found[key] = PromptRun.read(path)
     draft = configuration.draft_temperature
     for prompt in prompts:
         if prompt.key in found:

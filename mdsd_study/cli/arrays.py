@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,20 +47,20 @@ def read_pairs(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64], di
     return p, q, {name: sum_correction(rows, name) for name, rows in given.items()}
 
 
-#: Numbers in a file up to which plain Python is faster than kernels that are already compiled.
-_FEW = 16
+#: Numbers in a file, and drafts, up to which plain Python is as fast as kernels that are already compiled.
+_FEW, _DRAFTS = 16, 4
 
 
-def compiled_for(p: NDArray[np.float64]) -> bool:
+def compiled_for(p: NDArray[np.float64], drafts: Sequence[int]) -> bool:
     """Whether kernels are compiled; for a handful of numbers they run as plain Python, with the same results.
 
     Compiling takes most of a minute, once on a machine; without it a file of three tokens takes a second. Kernels that
     are loaded already stay as they are. To be called before anything that has kernels is imported.
     """
-    from numba.core import config as _config
+    import numba
 
-    config: Any = _config  # its attributes are made at run time
-    if p.size <= _FEW and "mdsd_core._jit" not in sys.modules:
+    config: Any = numba.config  # its attributes are made at run time
+    if p.size <= _FEW and max(drafts) <= _DRAFTS and "mdsd_core._jit" not in sys.modules:
         config.DISABLE_JIT = 1
     return not config.DISABLE_JIT
 
@@ -82,7 +83,7 @@ def bound(
     """The optimal acceptance rate: what no lossless verifier can exceed."""
     with reported():
         p, q, correction = read_pairs(file)
-        compiled_for(p)
+        compiled_for(p, n)
         from mdsd_core.schemes.names import scheme_family
         from mdsd_core.transport.subset import optimal_acceptance
 

@@ -80,7 +80,7 @@ def compare(
             if depth > 1:
                 raise ValueError("--depth needs --target and --draft: rows of a file do not follow each other")
             p, q, correction = read_pairs(file)
-            compiled = compiled_for(p)
+            compiled = compiled_for(p, n)
         from mdsd_study.analysis.compare_settings import Contexts, best_setting, compare_settings
 
         if target is None or draft is None:
@@ -92,15 +92,10 @@ def compare(
             from mdsd_study.analysis.compare_models import contexts_of_pair, measure_passes
 
             pair = load_pair(target, draft, device=device, device_map=device_map, dtype=dtype)
+            texts, sampling = load_prompts(prompt_set, prompts), SamplingParams(temperature)
+            of_draft = None if draft_temperature is None else SamplingParams(draft_temperature)
             contexts = contexts_of_pair(
-                pair,
-                load_prompts(prompt_set, prompts),
-                SamplingParams(temperature),
-                None if draft_temperature is None else SamplingParams(draft_temperature),
-                tokens=tokens,
-                stride=stride,
-                depth=depth,
-                seed=seed,
+                pair, texts, sampling, of_draft, tokens=tokens, stride=stride, depth=depth, seed=seed
             )
             before = [token % pair.vocab_size for token in range(1, 65)]  # passes take as long whatever the tokens
             passes = measure_passes(pair, before, n, depth)

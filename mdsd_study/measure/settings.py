@@ -111,7 +111,7 @@ class SweepSettings:
             raise ValueError(f"profile must be one of {', '.join(PROMPTS_PER_SET)}, got {self.profile!r}")
         least = {"max_new_tokens": 1, "stride": 1, "seed": 0, "histories": 64, "prompts": 1, "longest_prompt": 1}
         for name, minimum in least.items():
-            if getattr(self, name) is not None:
+            if name not in ("prompts", "longest_prompt") or getattr(self, name) is not None:
                 check_count(name, getattr(self, name), minimum)
         for n in self.counts:
             check_count("counts", n)
@@ -128,7 +128,8 @@ class SweepSettings:
 
     def sampling(self, temperature: float) -> SamplingParams:
         """The filters with a temperature: how logits become probabilities."""
-        return SamplingParams(float(temperature), self.top_k, self.top_p, self.min_p)
+        checked = SamplingParams(temperature, self.top_k, self.top_p, self.min_p)
+        return dataclasses.replace(checked, temperature=float(temperature))
 
     def for_json(self) -> dict[str, Any]:
         """All that a sweep's numbers depend on."""

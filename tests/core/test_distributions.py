@@ -16,6 +16,7 @@ from mdsd_core.distributions import (
     draw_token,
     probabilities,
 )
+from mdsd_core.randomness import draw_index
 
 GRID = [
     SamplingParams(temperature=t, top_k=k, top_p=p, min_p=m)
@@ -192,3 +193,9 @@ def test_check_distribution_normalises_a_copy():
     assert check_distribution(exact) is exact
     with pytest.raises(ValueError, match="one vocabulary, got sizes 2 and 1"):
         check_pair(exact, [1.0])
+
+
+@pytest.mark.parametrize("weights", [[], [0.0, 0.0], [-1.0, 2.0], [np.nan, 1.0], [np.inf]])
+def test_an_index_is_drawn_from_weights_only(weights):
+    with pytest.raises(ValueError, match="weights must be finite and >= 0 with a positive sum"):
+        draw_index(np.array(weights), np.random.default_rng(0))

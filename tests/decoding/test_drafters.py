@@ -70,6 +70,8 @@ def test_look_up_prefers_long_then_late_matches():
 def test_look_up_needs_a_deterministic_scheme():  # A4, A8, A9
     with pytest.raises(ValueError, match="names tokens without probabilities"):
         generate(cached(), PromptLookup(V), [[1, 2, 1]], (2,), scheme="with_replacement")
+    with pytest.raises(ValueError, match="names tokens without probabilities"):  # before any advice on verifiers
+        generate(cached(), PromptLookup(V), [[1, 2, 1]], (2,), scheme="with_replacement", verifier="deterministic")
     with pytest.raises(UnsupportedScheme, match="not lossless"):
         generate(cached(), PromptLookup(V), [[1, 2, 1]], (2,), scheme="deterministic", verifier="rrs")
 

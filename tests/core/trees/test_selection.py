@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mdsd_core.schemes import (
+    NO_DRAFT,
     Deterministic,
     DistinctConditioned,
     Scheme,
@@ -73,6 +74,15 @@ def test_select_follows_its_law():
         want = plan.selection_law(drafts)
         got = np.bincount([plan.select(drafts, rng) for _ in range(count)], minlength=drafts.size) / count
         assert (np.abs(got - want) <= 5 * np.sqrt(want * (1 - want) / count)).all()  # 5 sigma
+
+
+def test_the_mark_of_a_missing_draft_is_never_selected_and_takes_no_uniform():
+    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.5, 0.3])
+    plan = OptimalSelection(p, q, greedy(4))  # more drafts than tokens: nothing is sampled
+    drafts, rng, same = np.array([1, 2, 0, NO_DRAFT]), np.random.default_rng(0), np.random.default_rng(0)
+    assert [plan.select(drafts, rng) for _ in range(8)] == [plan.select(drafts[:3], same) for _ in range(8)]
+    assert rng.random() == same.random()
+    assert plan.selection_law(drafts)[3] == 0.0
 
 
 def test_a_coarse_tolerance_is_realised_exactly_all_the_same():

@@ -226,6 +226,10 @@ def test_a_missing_model_ends_the_sweep_at_once(tmp_path, texts):
         ({"pairs": (TINY, Pair("tiny-random", "a", "b"))}, "pairs must have different names"),
         ({"profile": "fast"}, "profile must be one of"),
         ({"stride": 0}, "stride must be an integer >= 1"),
+        ({"stride": None}, "stride must be an integer >= 1, got None"),
+        ({"seed": None}, "seed must be an integer >= 0, got None"),
+        ({"temperatures": ("0.7",)}, "temperature must be a real number, got '0.7'"),
+        ({"text_temperature": True}, "temperature must be a real number, got True"),
         ({"histories": 1}, "histories must be an integer >= 64"),
         ({"temperatures": (-1.0,)}, "temperature must be finite and >= 0"),
         ({"draft_temperatures": (float("nan"),)}, "temperature must be finite"),
@@ -236,7 +240,7 @@ def test_a_missing_model_ends_the_sweep_at_once(tmp_path, texts):
     ],
 )
 def test_bad_settings_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         SweepSettings(**({"pairs": (TINY,), "prompt_sets": ("mt_bench",)} | change))
 
 
