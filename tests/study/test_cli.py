@@ -7,6 +7,7 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import numba
 import numpy as np
 import pytest
 import torch
@@ -20,6 +21,7 @@ from mdsd_core.decoding.request import StreamEvent
 from mdsd_core.distributions import SamplingParams
 from mdsd_core.schemes import WithoutReplacement
 from mdsd_core.transport.subset import optimal_acceptance
+from mdsd_study.cli.arrays import compiled_for
 from mdsd_study.cli.commands import app
 from mdsd_study.cli.generate import Printer
 from mdsd_study.cli.runs import transforms
@@ -69,6 +71,15 @@ def test_a_file_of_few_numbers_is_computed_without_compiling(tmp_path):
     timed = ("draw_ms", "verify_ms")
     for row, same in zip(plain["rows"], kernels["rows"], strict=True):
         assert {**row, **dict.fromkeys(timed)} == pytest.approx({**same, **dict.fromkeys(timed)}, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("shape", "drafts", "compiled"), [((4, 4), (2, 4), False), ((1, 17), (2,), True), ((1, 3), (1, 5), True)]
+)
+def test_only_few_numbers_and_drafts_are_computed_without_compiling(monkeypatch, shape, drafts, compiled):
+    monkeypatch.delitem(sys.modules, "mdsd_core._jit", raising=False)  # as in a process that has loaded no kernel
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
+    assert compiled_for(np.full(shape, 1 / shape[1]), drafts) is compiled
 
 
 @pytest.mark.parametrize("scheme", ["with_replacement", "without_replacement"])
